@@ -62,8 +62,10 @@ export async function judgeValues({ base, files }) {
     json: async ({ text }) => ({ text, reads_as: await orNull(() => `${signatures(parseJson(text), "").size}`) }),
     signers: async ({ text }) => ({ text, reads_as: await orNull(() => readSigners(text).then(spellSigners)) }),
     indexes: async ({ text }) => ({ text, reads_as: await orNull(() => `${readIndex(text).published_files.length}`) }),
-    signatures: async ({ key, signature }) =>
-      ({ key, signature, verifies: await isSignedBy(key, content, parseSignature(signature)) }),
+    signatures: async ({ key, signature }) => {
+      const bytes = parseSignature(signature);
+      return { key, signature, verifies: bytes !== null && await isSignedBy(key, content, bytes) };
+    },
     places: ({ path, index }) =>
       ({ path, index, fault: faults[checkPlace(readIndex(JSON.stringify(index)), path)] ?? null }),
   };

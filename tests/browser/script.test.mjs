@@ -32,9 +32,12 @@ test("what the strict rules refuse is refused whatever the browser would accept"
   const { hash, isSignedBy, parseSignature, utf8 } = await import(`${base}/keys.mjs`);
   const content = await hash("SHA-512", utf8("content"));
   const isAccepted = ({ key, signature }) => isSignedBy(key, content, parseSignature(signature));
-  const accepted = await Promise.all(cases.map(isAccepted));
+  const accepted = await Promise.all(cases.slice(0, 24).map(isAccepted));
   const [right, withLargeS, , , , , ...rest] = accepted;
   assert.deepEqual([right, withLargeS, rest.slice(0, 17).some(Boolean)], [true, false, false], "S, and points of small order");
+  const isUntouched = ({ signature }) => parseSignature(signature)?.length === 69 && !(parseSignature(signature)[64] & 1);
+  const untouched = await Promise.all(cases.filter(isUntouched).map(isAccepted));
+  assert.deepEqual([untouched.length > 1, untouched.some(Boolean)], [true, false], "a FIDO key that no one touched");
 });
 
 test("signers files are limited in size", async () => {

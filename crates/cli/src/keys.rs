@@ -7,7 +7,7 @@ pub(crate) mod passphrase;
 use std::{collections::BTreeSet, os::unix::fs::PermissionsExt as _, path::Path, path::PathBuf};
 
 use countersign_core::documents::signers::{Role, Signer, SignersFile};
-use countersign_core::values::key::{PublicKey, SecretKey, Signature};
+use countersign_core::values::key::{KeyFormat, PublicKey, SecretKey, Signature};
 use countersign_core::values::shown::{quoted, shown_text};
 use countersign_core::values::{
     digest::Sha512, other_format::FormatMessage, verifier_key::VerifierKey, wire,
@@ -15,6 +15,7 @@ use countersign_core::values::{
 use countersign_log::CheckpointSigner;
 
 use crate::keys::agent::AgentKey;
+pub(crate) use crate::keys::key_file::PublicHalf;
 use crate::keys::key_file::{KeyFile, OpenSshKey, UnlockError, Unusable};
 pub(crate) use crate::keys::{key_file::NewKey, key_file::generate, passphrase::SecretBytes};
 use crate::{args::GlobalArgs, words::error::CliError, words::error::shown_path, words::output::Output};
@@ -48,13 +49,14 @@ impl SigningKey {
                 }
                 unlock(path, &key, global.password_file.as_deref()).map(Self::File)
             }
-            KeyFile::Public(key) => AgentKey::find(path, key, output).map(Self::Agent),
+            KeyFile::Public(half) => AgentKey::find(path, half.key, output).map(Self::Agent),
         }
     }
 
-    /// Loads a key for a server, which has no terminal: a file without a passphrase, or a key that the agent holds.
+    /// Loads a key for a server, which has no terminal: a file without a passphrase, or a key that the agent holds and that
+    /// no one has to touch.
     pub(crate) fn load_for_service(path: &Path, output: Output) -> Result<Self, CliError> {
-        match read_key_file(path)? {
+        let key = match read_key_file(path)? {
             KeyFile::Private(key) if key.is_encrypted() => {
                 let public = key.public_key().map_err(|error| unusable(path, &error))?;
                 AgentKey::find(path, public, output).map(Self::Agent)
@@ -63,7 +65,17 @@ impl SigningKey {
                 warn_of_loose_mode(path, output);
                 key.read().map(Self::File).map_err(|error| unusable(path, &error))
             }
-            KeyFile::Public(key) => AgentKey::find(path, key, output).map(Self::Agent),
+            KeyFile::Public(half) => AgentKey::find(path, half.key, output).map(Self::Agent),
+        }?;
+        match key.format() {
+            KeyFormat::Ed25519 => Ok(key),
+            KeyFormat::Fido => Err(CliError::usage(
+                format!(
+                    "{} is a FIDO key, which someone would have to touch for each checkpoint",
+                    shown_path(path)
+                ),
+                "give the log or witness a key of its own: `countersign keygen` makes one",
+            )),
         }
     }
 
@@ -86,9 +98,24 @@ impl SigningKey {
     pub(crate) fn sign(&self, digest: &Sha512) -> Result<Signature, CliError> {
         match self {
             Self::File(key) => Ok(key.sign(digest)),
-            Self::Agent(held) => {
-                held.sign(digest.as_bytes(), |signature| held.key.verify(digest, signature).is_ok())
-            }
+            Self::Agent(held) => held.sign_digest(digest),
+        }
+    }
+
+    /// What its signatures are like, and which formats for other programs it can sign.
+    pub(crate) fn format(&self) -> KeyFormat {
+        match self {
+            Self::File(_) => KeyFormat::Ed25519,
+            Self::Agent(held) => held.format,
+        }
+    }
+
+    /// Signs a request that anyone may send: a FIDO key is not touched again for it, since a key that is thrown away does as
+    /// well (D17).
+    pub(crate) fn sign_as_anyone(&self) -> Result<Option<Self>, CliError> {
+        match self.format() {
+            KeyFormat::Ed25519 => Ok(None),
+            KeyFormat::Fido => key_file::throw_away().map(Self::File).map(Some),
         }
     }
 
@@ -133,11 +160,14 @@ fn read_key_file(path: &Path) -> Result<KeyFile, CliError> {
 }
 
 /// The public half of a key, as its file shows it without a passphrase.
-pub(crate) fn read_public_half(path: &Path) -> Result<PublicKey, CliError> {
+pub(crate) fn read_public_half(path: &Path) -> Result<PublicHalf, CliError> {
     let path = &find_half(path);
     match read_key_file(path)? {
-        KeyFile::Private(key) => key.public_key().map_err(|error| unusable(path, &error)),
-        KeyFile::Public(key) => Ok(key),
+        KeyFile::Private(key) => {
+            let key = key.public_key().map_err(|error| unusable(path, &error))?;
+            Ok(PublicHalf { key, format: Some(KeyFormat::Ed25519) })
+        }
+        KeyFile::Public(half) => Ok(half),
     }
 }
 
@@ -145,7 +175,7 @@ pub(crate) fn read_public_half(path: &Path) -> Result<PublicKey, CliError> {
 /// says who is listed, there must be only one.
 pub(crate) fn find_default(listed: &[PublicKey], global: &GlobalArgs) -> Result<SigningKey, CliError> {
     let output = Output::new(global.json, global.quiet, global.color);
-    let key = find_default_public(listed, output)?;
+    let key = find_default_public(listed, output)?.key;
     let path = usual_file();
     if let Ok(held) = AgentKey::find(path.as_deref().unwrap_or(Path::new("FILE")), key, output) {
         return Ok(SigningKey::Agent(held));
@@ -156,25 +186,25 @@ pub(crate) fn find_default(listed: &[PublicKey], global: &GlobalArgs) -> Result<
 }
 
 /// The public halves of the keys that the agent holds, and of the usual file.
-pub(crate) fn list_default(output: Output) -> Vec<PublicKey> {
+pub(crate) fn list_default(output: Output) -> Vec<PublicHalf> {
     let mut found = AgentKey::list_held(output);
     let file = usual_file().and_then(|path| read_public_half(&path).ok());
-    found.extend(file.filter(|key| !found.contains(key)));
+    found.extend(file.filter(|file| found.iter().all(|held| held.key != file.key)));
     found
 }
 
 /// The public half of the default key.
-pub(crate) fn find_default_public(listed: &[PublicKey], output: Output) -> Result<PublicKey, CliError> {
+pub(crate) fn find_default_public(listed: &[PublicKey], output: Output) -> Result<PublicHalf, CliError> {
     let found = list_default(output);
     if found.is_empty() {
         return Err(no_key());
     }
-    if let Some(key) = found.iter().find(|key| listed.contains(key)) {
-        return Ok(*key);
+    if let Some(half) = found.iter().find(|half| listed.contains(&half.key)) {
+        return Ok(*half);
     }
-    let shown = found.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let shown = found.iter().map(|half| half.key.to_string()).collect::<Vec<_>>().join(", ");
     match found.as_slice() {
-        [key] if listed.is_empty() => Ok(*key),
+        [half] if listed.is_empty() => Ok(*half),
         _ if listed.is_empty() => Err(CliError::usage(
             format!("no key is given, and there are several: {shown}"),
             "say which with --key FILE, or set one with `countersign config set key FILE`",
@@ -213,7 +243,9 @@ pub(crate) fn parse_signer(text: &str) -> Result<Signer, CliError> {
         let message = format!("`{}` must be KEY or NAME=KEY", shown_text(text));
         return Err(CliError::usage(message, KEY_FORMS));
     }
-    Ok(Signer { key: parse_key(key)?, name: name.map(str::to_owned) })
+    let half = parse_half(key)?;
+    let format = half.format.unwrap_or(KeyFormat::Ed25519);
+    Ok(Signer { key: half.key, name: name.map(str::to_owned), format })
 }
 
 /// Splits a name from a key. Base64 ends in `=`, and the comment of a line or the directories of a file may have one:
@@ -233,6 +265,10 @@ fn is_written_out(text: &str) -> bool {
 }
 
 pub(crate) fn parse_key(text: &str) -> Result<PublicKey, CliError> {
+    parse_half(text).map(|half| half.key)
+}
+
+fn parse_half(text: &str) -> Result<PublicHalf, CliError> {
     if is_written_out(text) {
         return key_file::parse_public_line(text).map_err(|error| {
             let message = format!("`{}` cannot be a signer: it is {error}", shown_text(text));
@@ -240,7 +276,7 @@ pub(crate) fn parse_key(text: &str) -> Result<PublicKey, CliError> {
         });
     }
     if let Ok(key) = PublicKey::parse(text) {
-        return Ok(key);
+        return Ok(PublicHalf { key, format: None });
     }
     let path = Path::new(text);
     let content = match SecretBytes::read(path, MAX_KEY_FILE_BYTES) {
@@ -251,7 +287,7 @@ pub(crate) fn parse_key(text: &str) -> Result<PublicKey, CliError> {
         content => content?,
     };
     match KeyFile::parse(content.as_bytes()) {
-        Ok(KeyFile::Public(key)) => Ok(key),
+        Ok(KeyFile::Public(half)) => Ok(half),
         Ok(KeyFile::Private(_)) => {
             let message = format!("{} is a private key", shown_path(path));
             Err(CliError::usage(
@@ -399,7 +435,7 @@ mod tests {
     }
 
     fn fixture_key() -> PublicKey {
-        read_public_half(Path::new(&fixture("plain.pub"))).expect("it is a key")
+        read_public_half(Path::new(&fixture("plain.pub"))).expect("it is a key").key
     }
 
     #[test]
@@ -446,7 +482,11 @@ mod tests {
             key.to_base64().into_bytes(),
         ] {
             let found = KeyFile::parse(&text);
-            assert!(matches!(found, Ok(KeyFile::Public(found)) if found == key), "{}", text.escape_ascii());
+            assert!(
+                matches!(found, Ok(KeyFile::Public(found)) if found.key == key),
+                "{}",
+                text.escape_ascii()
+            );
         }
         let twice = [&line, b"\n".as_slice(), &line].concat();
         assert_eq!(KeyFile::parse(&twice).err(), Some(Unusable::Several));
@@ -481,7 +521,8 @@ mod tests {
             for (name, text) in [(None, text.clone()), (Some("Älice (work)"), format!("Älice (work)={text}"))]
             {
                 let signer = parse_signer(&text).expect(&text);
-                assert_eq!(signer, Signer { key, name: name.map(str::to_owned) }, "{text:?}");
+                let name = name.map(str::to_owned);
+                assert_eq!(signer, Signer { name, ..Signer::nameless(key) }, "{text:?}");
             }
         }
         for text in ["alice=", "=alice.pub", ""] {

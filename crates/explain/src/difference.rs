@@ -3,7 +3,7 @@
 use std::{cmp::Reverse, collections::BTreeMap, collections::BTreeSet, fmt};
 
 use countersign_core::documents::signers::{Group, Role, Signer, SignersFile, keys_of};
-use countersign_core::values::{key::PublicKey, other_format::OtherFormat};
+use countersign_core::values::{key::KeyFormat, key::PublicKey, other_format::OtherFormat};
 
 use crate::log_change::{LogChange, list_log_changes};
 use crate::strength::{KeyCount, count_needed, effective_groups};
@@ -69,6 +69,8 @@ pub enum SignersChange {
     /// A key that can register new releases, and nothing else (D105).
     RegistrarJoined(Signer),
     RegistrarLeft(Signer),
+    /// A key that is listed as a FIDO key from now on, or no longer.
+    KeyFormat(Signer),
     /// How many hours rotations wait that the masters have not agreed to (D130).
     Delay {
         before: Option<u64>,
@@ -103,6 +105,7 @@ pub fn list_changes(current: Option<&SignersFile>, proposed: &SignersFile) -> Ve
             changes.extend(compare_servers(&[], proposed.servers()));
             changes.extend(compare_logs(None, proposed));
             changes.extend(compare_formats(&[], proposed.formats()));
+            changes.extend(compare_key_formats(None, proposed));
             changes
         }
         Some(current) => {
@@ -119,6 +122,7 @@ pub fn list_changes(current: Option<&SignersFile>, proposed: &SignersFile) -> Ve
             changes.extend(compare_servers(current.servers(), proposed.servers()));
             changes.extend(plain);
             changes.extend(compare_formats(current.formats(), proposed.formats()));
+            changes.extend(compare_key_formats(Some(current), proposed));
             changes
         }
     }
@@ -143,6 +147,7 @@ impl SignersChange {
             | Self::RoleUnlisted { .. }
             | Self::RegistrarJoined(_)
             | Self::RegistrarLeft(_)
+            | Self::KeyFormat(_)
             | Self::Servers(_)
             | Self::Formats(_) => false,
         }
@@ -186,6 +191,23 @@ fn compare_delays(current: Option<&SignersFile>, proposed: &SignersFile) -> Opti
 fn compare_formats(before: &[OtherFormat], after: &[OtherFormat]) -> Option<SignersChange> {
     let [before, after] = [before, after].map(|formats| formats.iter().copied().collect::<BTreeSet<_>>());
     (before != after).then_some(SignersChange::Formats(after))
+}
+
+/// What is said behind a key whose format changes.
+pub fn key_format_words(format: KeyFormat) -> &'static str {
+    match format {
+        KeyFormat::Ed25519 => "is no longer listed as a FIDO key",
+        KeyFormat::Fido => "is a FIDO key: it signs only if someone touches it",
+    }
+}
+
+fn compare_key_formats(
+    current: Option<&SignersFile>,
+    proposed: &SignersFile,
+) -> impl Iterator<Item = SignersChange> {
+    let before = move |key| current.map_or(KeyFormat::Ed25519, |file| file.named_signer(key).format);
+    let changed = name_keys(proposed).filter(move |signer| signer.format != before(signer.key));
+    changed.map(SignersChange::KeyFormat)
 }
 
 fn compare_logs(
@@ -381,6 +403,9 @@ impl fmt::Display for SignersChange {
                 )
             }
             Self::RegistrarLeft(signer) => write!(f, "{} is no longer a registrar", shown_signer(signer)),
+            Self::KeyFormat(signer) => {
+                write!(f, "{} {}", shown_signer(signer), key_format_words(signer.format))
+            }
             Self::Delay { before, after } => write_delay(f, *before, *after),
             Self::Servers(servers) if servers.is_empty() => f.write_str("the file names no servers"),
             Self::Servers(servers) => write!(f, "servers: {}", servers.join(", ")),

@@ -242,7 +242,7 @@ impl Names {
     }
 
     pub fn signer(&self, key: PublicKey) -> Signer {
-        Signer { key, name: self.by_key.get(&key).cloned().flatten() }
+        Signer { name: self.by_key.get(&key).cloned().flatten(), ..Signer::nameless(key) }
     }
 
     /// What a sentence calls a key, beside which the keys are listed (D240): the name, `bob's new key` if it was the name of

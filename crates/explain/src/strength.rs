@@ -3,7 +3,7 @@
 use std::{borrow::Cow, cmp::Reverse, collections::BTreeMap, collections::BTreeSet, fmt};
 
 use countersign_core::documents::signers::{Group, Role, Signer, SignersFile, keys_of};
-use countersign_core::{rules::quorum, values::key::PublicKey};
+use countersign_core::{rules::quorum, values::key::PublicKey, values::other_format::OtherFormat};
 
 use crate::{log_strength::LogStrength, log_strength::LogWarning, words::shown_groups, words::shown_signers};
 
@@ -82,6 +82,12 @@ pub enum Warning {
     NoVeto,
     /// Keys that people have to recognise by their letters alone.
     NoNames(Vec<PublicKey>),
+    /// Signers are asked for this format, and in a group too few of them have a key that can sign so.
+    FormatOutOfReach {
+        format: OtherFormat,
+        group: Group,
+        able: usize,
+    },
     /// A warning about the log and its witnesses.
     Log(LogWarning),
 }
@@ -252,6 +258,16 @@ fn collect_warnings(file: &SignersFile, acts: [&ActStrength; 3]) -> Vec<Warning>
     if !nameless.is_empty() {
         warnings.push(Warning::NoNames(nameless));
     }
+    for (format, group) in file
+        .formats()
+        .iter()
+        .flat_map(|format| file.artifact_groups().iter().map(move |group| (*format, group)))
+    {
+        let able = group.signers.iter().filter(|signer| format.is_for(signer.format)).count();
+        if able < group.threshold {
+            warnings.push(Warning::FormatOutOfReach { format, group: group.clone(), able });
+        }
+    }
     warnings
 }
 
@@ -407,6 +423,13 @@ impl fmt::Display for Warning {
                 let keys: Vec<String> = keys.iter().map(PublicKey::to_string).collect();
                 write!(f, "without a name: {}", keys.join(", "))
             }
+            Self::FormatOutOfReach { format, group, able } => write!(
+                f,
+                "FIDO keys cannot sign for {format}: {able} of the {} keys in a group that needs {} can, so no export for \
+                 {format} will have enough",
+                group.signers.len(),
+                group.threshold
+            ),
             Self::Log(warning) => warning.fmt(f),
         }
     }

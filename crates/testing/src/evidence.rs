@@ -10,6 +10,7 @@ use countersign_core::rules::decide::assets::Release;
 use countersign_core::values::digest::{Sha256, Sha512};
 use countersign_core::values::{key::SecretKey, path::RepoPath, time::Timestamp};
 
+use crate::fido::SignsDigests;
 use crate::{
     INDEX, PROJECT, Signers, World, alice, at, bob, carol, dave, key, path, revocation_text, shifted_seconds,
     signed_request, signed_statement, signers,
@@ -23,7 +24,7 @@ pub fn noon() -> Timestamp {
 }
 
 /// Right signatures of these people on a text.
-pub fn signed_by(text: &str, people: &[&SecretKey]) -> SignatureSet {
+pub fn signed_by<S: SignsDigests + ?Sized>(text: &str, people: &[&S]) -> SignatureSet {
     let mut set = SignatureSet::default();
     for person in people {
         let signature = person.sign(&Sha512::of(text.as_bytes()));
@@ -60,11 +61,11 @@ impl Past {
     }
 
     /// Adds one more signers file, which these people sign.
-    pub fn then(self, signers: &Signers, by: &[&SecretKey]) -> Self {
+    pub fn then<S: SignsDigests + ?Sized>(self, signers: &Signers, by: &[&S]) -> Self {
         self.then_text(signers.text(), by)
     }
 
-    pub fn then_text(mut self, text: String, by: &[&SecretKey]) -> Self {
+    pub fn then_text<S: SignsDigests + ?Sized>(mut self, text: String, by: &[&S]) -> Self {
         let hours = HOUR * self.history.entries.len() as i128;
         let metadata = Metadata {
             origin: origin_of(&self.project, shifted_seconds(noon(), hours)),
@@ -94,7 +95,12 @@ impl Past {
     }
 
     /// Lets the people of an entry sign other metadata.
-    pub fn remark(mut self, entry: usize, by: &[&SecretKey], change: impl FnOnce(&mut Metadata)) -> Self {
+    pub fn remark<S: SignsDigests + ?Sized>(
+        mut self,
+        entry: usize,
+        by: &[&S],
+        change: impl FnOnce(&mut Metadata),
+    ) -> Self {
         let recorded = &mut self.history.entries[entry];
         let mut metadata = Metadata::parse(recorded.metadata.as_bytes()).expect("sound metadata");
         change(&mut metadata);
@@ -215,11 +221,21 @@ pub fn index_path(tag: &str) -> String {
 }
 
 /// The index as these people signed it, under the file in force.
-pub fn evidence(past: &Past, index_at: &str, index: &ReleaseIndex, by: &[&SecretKey]) -> Evidence {
+pub fn evidence<S: SignsDigests + ?Sized>(
+    past: &Past,
+    index_at: &str,
+    index: &ReleaseIndex,
+    by: &[&S],
+) -> Evidence {
     evidence_of_text(past, index_at, index_text(index), by)
 }
 
-pub fn evidence_of_text(past: &Past, index_at: &str, index: String, by: &[&SecretKey]) -> Evidence {
+pub fn evidence_of_text<S: SignsDigests + ?Sized>(
+    past: &Past,
+    index_at: &str,
+    index: String,
+    by: &[&S],
+) -> Evidence {
     Evidence {
         path: path(index_at),
         signatures: signed_by(&index, by),
@@ -248,7 +264,7 @@ pub fn last_signers(evidence: &Evidence) -> Sha512 {
 }
 
 /// A revocation that names the index, under the file in force.
-pub fn revocation_of(evidence: &Evidence, by: &[&SecretKey]) -> RevocationEvidence {
+pub fn revocation_of<S: SignsDigests + ?Sized>(evidence: &Evidence, by: &[&S]) -> RevocationEvidence {
     let subject = Sha512::of(evidence.index.as_bytes());
     revocation_with(evidence, revocation_document(Some(subject)), by)
 }
@@ -257,7 +273,11 @@ pub fn revocation_document(subject_digest: Option<Sha512>) -> Revocation {
     Revocation { reason: "a bad build".to_owned(), timestamp: noon(), subject_digest, initiator: None }
 }
 
-pub fn revocation_with(evidence: &Evidence, document: Revocation, by: &[&SecretKey]) -> RevocationEvidence {
+pub fn revocation_with<S: SignsDigests + ?Sized>(
+    evidence: &Evidence,
+    document: Revocation,
+    by: &[&S],
+) -> RevocationEvidence {
     let document = revocation_text(&document);
     RevocationEvidence {
         signatures: signed_by(&document, by),

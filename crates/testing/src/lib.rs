@@ -3,6 +3,7 @@
 
 pub mod documents;
 pub mod evidence;
+pub mod fido;
 pub mod linearizable;
 pub mod literals;
 pub mod log_reader;

@@ -7,7 +7,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::settings::client_config::{ClientConfig, ClientConfigFile, KnownServer};
 use crate::words::{error::CliError, output, output::Confirmation, output::Output};
-use crate::{args::GlobalArgs, client::ServerClient, keys, keys::SigningKey};
+use crate::{args::GlobalArgs, client::ServerClient, keys, keys::PublicHalf, keys::SigningKey};
 
 /// Decides which servers may be asked without a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,7 +166,7 @@ impl Session {
 
     /// The public half of the user's key, if one is given or set.
     pub(crate) fn own_key(&self) -> Option<PublicKey> {
-        self.key_path(None).and_then(|path| keys::read_public_half(&path).ok())
+        self.key_path(None).and_then(|path| keys::read_public_half(&path).ok()).map(|half| half.key)
     }
 
     /// The public half of the key that [`Session::key`] would unlock.
@@ -175,6 +175,15 @@ impl Session {
         path: Option<&RepoPath>,
         listed: &[PublicKey],
     ) -> Result<PublicKey, CliError> {
+        self.public_half_of(path, listed).map(|half| half.key)
+    }
+
+    /// The same public half, with what its file or the agent says of its format.
+    pub(crate) fn public_half_of(
+        &self,
+        path: Option<&RepoPath>,
+        listed: &[PublicKey],
+    ) -> Result<PublicHalf, CliError> {
         match self.key_path(path) {
             Some(path) => keys::read_public_half(&path),
             None => keys::find_default_public(listed, self.output),

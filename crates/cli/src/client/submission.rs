@@ -44,7 +44,8 @@ impl ServerClient {
         key: &SigningKey,
         body: &SignaturesBody,
     ) -> Result<Submitted<SignedResponse>, CliError> {
-        let outcome = self.ask(key, ServerCall::signatures(body), SignedResponse::parse).await;
+        let (anyone, call) = (key.sign_as_anyone()?, ServerCall::signatures(body));
+        let outcome = self.ask(anyone.as_ref().unwrap_or(key), call, SignedResponse::parse).await;
         Submitted::of(outcome, self.find_submitted(body)).await
     }
 
@@ -59,7 +60,12 @@ impl ServerClient {
             StatementKind::Veto => VetoedResponse::parse(bytes).map(|answer| answer.vetoed),
             StatementKind::Objection => ChangedResponse::parse(bytes).map(|_| true),
         };
-        let outcome = self.ask(key, ServerCall::state(statement), parse).await;
+        // The request of a revocation is kept, and says who began it.
+        let anyone = match statement.kind {
+            StatementKind::Revocation => None,
+            StatementKind::Veto | StatementKind::Objection => key.sign_as_anyone()?,
+        };
+        let outcome = self.ask(anyone.as_ref().unwrap_or(key), ServerCall::state(statement), parse).await;
         Submitted::of(outcome, self.find_statement(statement)).await
     }
 

@@ -4,8 +4,9 @@ use std::{env, fs, io, io::IsTerminal as _, path::Path};
 
 use countersign_core::documents::signers::{Group, OriginKind, Signer};
 use countersign_core::rules::place::path_of_url;
-use countersign_core::values::shown::shown_text;
-use countersign_core::values::{key::PublicKey, path::RepoPath, path::is_this_machine, wire};
+use countersign_core::values::{
+    key::KeyFormat, path::RepoPath, path::is_this_machine, shown::shown_text, wire,
+};
 use countersign_explain::{progress::Names, words::rule_text};
 use countersign_forge::pages::{ProjectPages, ReleaseAddress};
 use serde_json::json;
@@ -18,7 +19,7 @@ use crate::commands::{signers::make_plain, status::project::list_json};
 use crate::settings::config_dir::write_new;
 use crate::words::output::{ask_text, quote};
 use crate::words::{error::CliError, error::shown_path, table::People};
-use crate::{keys, keys::read_public_half};
+use crate::{keys, keys::PublicHalf, keys::read_public_half};
 
 pub(crate) fn run(session: &Session, args: &InitArgs) -> Result<(), CliError> {
     // Before any question: an answer should not be in vain.
@@ -34,8 +35,9 @@ pub(crate) fn run(session: &Session, args: &InitArgs) -> Result<(), CliError> {
             Some(MadeKey::make(&session.global, &keygen)?)
         }
     };
-    let own = own.or(made.as_ref().map(|made| made.pair.public));
-    let you = own.zip(name).map(|(key, name)| Signer { key, name: Some(name) });
+    let format = own.and_then(|own| own.format).unwrap_or(KeyFormat::Ed25519);
+    let own = own.map(|own| own.key).or(made.as_ref().map(|made| made.pair.public));
+    let you = own.zip(name).map(|(key, name)| Signer { key, name: Some(name), format });
     let signers = you.into_iter().chain(others).collect();
     let file = make_plain(Group { threshold, signers }, listed_servers(&client))?;
     // A key is written only for a file that is valid.
@@ -80,7 +82,7 @@ struct Answers {
     project: Project,
     client: ServerClient,
     /// The user's key, if there is one.
-    own: Option<PublicKey>,
+    own: Option<PublicHalf>,
     /// The user's name; `None` if the user is among the others already.
     name: Option<String>,
     others: Vec<Signer>,
@@ -93,7 +95,7 @@ impl Answers {
         let client = ServerClient::new(&choose_server(session, &project.path)?, session.output)?;
         let own = find_own_key(session, &project.path)?;
         let others = gather_signers(session, args)?;
-        let is_listed = own.is_some_and(|own| others.iter().any(|signer| signer.key == own));
+        let is_listed = own.is_some_and(|own| others.iter().any(|signer| signer.key == own.key));
         let name = if is_listed { None } else { Some(choose_name(args)?) };
         let threshold = choose_threshold(args, others.len() + usize::from(name.is_some()))?;
         Ok(Self { project, client, own, name, others, threshold })
@@ -146,13 +148,13 @@ fn listed_servers(client: &ServerClient) -> Vec<String> {
 }
 
 /// The user's key, if there is one.
-fn find_own_key(session: &Session, project: &RepoPath) -> Result<Option<PublicKey>, CliError> {
+fn find_own_key(session: &Session, project: &RepoPath) -> Result<Option<PublicHalf>, CliError> {
     if let Some(path) = session.key_path(Some(project)) {
         return read_public_half(&path).map(Some);
     }
     match keys::list_default(session.output).is_empty() {
         true => Ok(None),
-        false => session.public_key().map(Some),
+        false => session.public_half_of(None, &[]).map(Some),
     }
 }
 

@@ -23,7 +23,9 @@ use crate::commands::sign::request::{
 };
 use crate::evidence::release::{find_earlier_objections, find_objections, find_withdrawal, withdrawn};
 use crate::evidence::{comparison::Comparison, proof, proof::Network};
-use crate::{args::SignArgs, words::error::CliError, words::error::ErrorKind, words::output::Several};
+use crate::{
+    args::SignArgs, keys::PublicHalf, words::error::CliError, words::error::ErrorKind, words::output::Several,
+};
 
 pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliError> {
     if let Some(file) = &args.carried.submit {
@@ -79,8 +81,8 @@ impl<'a> Outcome<'a> {
     ) -> Result<(), CliError> {
         let (session, Target { client, path, shown }) = (keys.session, target);
         let listed = shown.listed_keys()?;
-        let you = session.public_key_of(Some(path), &listed)?;
-        let signing = Signing { session, args, you, shown: Some(shown) };
+        let PublicHalf { key: you, format } = session.public_half_of(Some(path), &listed)?;
+        let signing = Signing { session, args, you, format, shown: Some(shown) };
         if let Some(at) = find_signed(&gathered.request, &you) {
             let is_complete = gathered.is_complete;
             let state = state_text(is_complete, find_due(shown)?);

@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 use countersign_core::documents::signers::{Group, Role, Signer, SignersFile};
 use countersign_core::documents::{history::History, layout};
 use countersign_core::rules::{chain, chain::VerifiedChain, stored};
-use countersign_core::values::{digest::Sha512, other_format::OtherFormat, path::RepoPath};
+use countersign_core::values::{digest::Sha512, key::KeyFormat, other_format::OtherFormat, path::RepoPath};
 use countersign_explain::strength::{ActStrength, Strength};
 use countersign_explain::{log_strength::LogStrength, strength, words::describe_delay, words::shown_signers};
 use serde_json::{Value, json};
@@ -101,6 +101,13 @@ fn describe_file(name: &str, file: &SignersFile, digest: &Sha512, output: Output
         lines.push("To register releases, and nothing else:".to_owned());
         lines.push(format!("  alone: {}", shown_signers(registrars)));
     }
+    let all = file.keys().into_iter().chain(registrars.iter().map(|registrar| registrar.key));
+    let touched: Vec<Signer> =
+        all.map(|key| file.named_signer(key)).filter(|signer| signer.format == KeyFormat::Fido).collect();
+    if !touched.is_empty() {
+        lines
+            .push(format!("FIDO keys, which sign only if someone touches them: {}", shown_signers(&touched)));
+    }
     if !file.formats().is_empty() {
         let names: Vec<&str> = file.formats().iter().map(|format| format.name()).collect();
         lines.push(format!("Artifact signers are asked to sign for {} as well.", names.join(", ")));
@@ -115,6 +122,7 @@ fn describe_file(name: &str, file: &SignersFile, digest: &Sha512, output: Output
         "digest": digest,
         "keys": file.keys().len(),
         "registrars": registrars.iter().map(|registrar| registrar.key.to_string()).collect::<Vec<_>>(),
+        "fido_keys": touched.iter().map(|signer| signer.key.to_string()).collect::<Vec<_>>(),
         "formats": file.formats(),
         "unknown_formats": file.unknown_formats(),
         "rotation_delay_hours": file.rotation_delay_hours(),

@@ -7,7 +7,7 @@ use countersign_core::documents::index::{Digests, PublishedFile, ReleaseIndex};
 use countersign_core::proof::to_sign::{Subject, ToSign};
 use countersign_core::rules::{chain::VerifiedChain, place::path_of_url, place::release_tag, quorum};
 use countersign_core::values::shown::{marked_name, plural, quoted, shown_text};
-use countersign_core::values::{key::PublicKey, other_format::OtherFormat};
+use countersign_core::values::{key::KeyFormat, key::PublicKey, other_format::OtherFormat};
 use countersign_explain::describe::{Description, proposal::BegunVeto, proposal::ProposalDescription};
 use countersign_explain::difference::{SignersChange, list_changes};
 use countersign_explain::words::shown_hours;
@@ -29,6 +29,7 @@ pub(crate) struct Review<'a> {
     pub(crate) drops: &'a DroppedReleases,
     pub(crate) comparison: Option<&'a Comparison>,
     pub(crate) you: PublicKey,
+    pub(crate) format: KeyFormat,
     /// The formats to sign besides our own.
     pub(crate) formats: &'a BTreeSet<OtherFormat>,
 }
@@ -122,12 +123,21 @@ impl Review<'_> {
 
     /// An agent can ask before each signature, and its user should know how often.
     fn describe_formats(&self) -> Option<String> {
-        if self.formats.is_empty() {
-            return None;
-        }
         let names: Vec<&str> = self.formats.iter().map(|format| format.name()).collect();
-        let count = 1 + self.formats.iter().map(|format| format.signature_count()).sum::<usize>();
-        Some(format!("  also       SHA256SUMS for {}; your key signs {count} times", names.join(", ")))
+        let also = self.formats.iter().map(|format| format.signature_count()).sum::<usize>();
+        let count = self.to_sign.signature_count() + also;
+        let times = format!("your key signs {count} time{}", plural(count));
+        match (names.is_empty(), self.format) {
+            (true, KeyFormat::Ed25519) => None,
+            (true, KeyFormat::Fido) => Some(format!("  touch      {times}, and wants a touch for each")),
+            (false, KeyFormat::Ed25519) => {
+                Some(format!("  also       SHA256SUMS for {}; {times}", names.join(", ")))
+            }
+            (false, KeyFormat::Fido) => Some(format!(
+                "  also       SHA256SUMS for {}; {times}, and wants a touch for each",
+                names.join(", ")
+            )),
+        }
     }
 
     /// The question tells as whom one signs, and what was not looked at.

@@ -3,10 +3,13 @@
 use std::io::{Read as _, Write as _};
 use std::{io, os::unix::net::UnixStream, path::Path, path::PathBuf, time::Duration, time::Instant};
 
-use countersign_core::values::{key::PublicKey, key::Signature, wire};
+use countersign_core::values::{
+    digest::Sha512, key::KeyFormat, key::PublicKey, key::Signature, key::encode_base64,
+};
 use ssh_key::{encoding, encoding::Decode as _, encoding::Encode as _, encoding::Reader as _};
 use thiserror::Error;
 
+use crate::keys::key_file::PublicHalf;
 use crate::words::{error::CliError, error::shown_path, output::Output};
 
 const SOCKET_VARIABLE: &str = "SSH_AUTH_SOCK";
@@ -28,6 +31,8 @@ const PATIENCE: AgentTimeouts =
 pub(crate) struct AgentKey {
     agent: Agent,
     pub(crate) key: PublicKey,
+    /// What the agent holds it as: its signatures differ.
+    pub(crate) format: KeyFormat,
 }
 
 #[derive(Debug)]
@@ -70,8 +75,9 @@ impl AgentKey {
             )
         })?;
         let held = agent.list().map_err(|error| to_cli_error(error, "list its keys"))?;
-        if held.contains(&key.to_ssh_blob()) {
-            return Ok(Self { agent, key });
+        let is_held = |format: &KeyFormat| held.contains(&key.to_ssh_blob(*format));
+        if let Some(format) = KeyFormat::ALL.into_iter().find(is_held) {
+            return Ok(Self { agent, key, format });
         }
         let shown = shown_path(path);
         let held = match held.len() {
@@ -88,15 +94,15 @@ impl AgentKey {
         ))
     }
 
-    /// The Ed25519 keys that the agent holds; none where no agent answers.
-    pub(crate) fn list_held(output: Output) -> Vec<PublicKey> {
+    /// The keys that the agent holds and that can sign here; none where no agent answers.
+    pub(crate) fn list_held(output: Output) -> Vec<PublicHalf> {
         let held = Agent::from_environment(output).and_then(|agent| agent.list().ok()).unwrap_or_default();
-        // Keys of other kinds have other blobs.
-        let key = |blob: &Vec<u8>| {
-            let key = PublicKey::from_bytes(*blob.last_chunk::<32>()?).ok()?;
-            (key.to_ssh_blob() == *blob).then_some(key)
-        };
-        held.iter().filter_map(key).collect()
+        held.iter().filter_map(|blob| parse_blob(blob)).collect()
+    }
+
+    /// Signs the digest (D3), or what a FIDO key signs for it (D255).
+    pub(crate) fn sign_digest(&self, digest: &Sha512) -> Result<Signature, CliError> {
+        self.sign(&self.format.message(digest), |signature| self.key.verify(digest, signature).is_ok())
     }
 
     /// Signs these bytes. An agent may be at the other end of a network, so what it returns is verified with `is_right`.
@@ -105,10 +111,14 @@ impl AgentKey {
         bytes: &[u8],
         is_right: impl FnOnce(&Signature) -> bool,
     ) -> Result<Signature, CliError> {
-        let signed = self.agent.sign(&self.key, bytes).and_then(|signature| match is_right(&signature) {
-            true => Ok(signature),
-            false => Err(AnswerError::WrongSignature),
-        });
+        if self.format == KeyFormat::Fido {
+            self.agent.output.show("Touch your key to sign.");
+        }
+        let signed =
+            self.agent.sign(&self.key, self.format, bytes).and_then(|signature| match is_right(&signature) {
+                true => Ok(signature),
+                false => Err(AnswerError::WrongSignature),
+            });
         signed.map_err(|error| to_cli_error(error, &format!("sign with the key {}", self.key)))
     }
 }
@@ -144,10 +154,11 @@ impl Agent {
         parse_identities(expect_type(&answer, IDENTITIES_ANSWER)?).map_err(|_| AnswerError::Malformed)
     }
 
-    fn sign(&self, key: &PublicKey, bytes: &[u8]) -> Result<Signature, AnswerError> {
-        let request = encode_sign_request(key, bytes).map_err(|_| AnswerError::Malformed)?;
+    fn sign(&self, key: &PublicKey, format: KeyFormat, bytes: &[u8]) -> Result<Signature, AnswerError> {
+        let blob = key.to_ssh_blob(format);
+        let request = encode_sign_request(&blob, bytes).map_err(|_| AnswerError::Malformed)?;
         let answer = self.exchange(&request)?;
-        parse_signature(expect_type(&answer, SIGN_RESPONSE)?).ok_or(AnswerError::Malformed)
+        parse_signature(format, expect_type(&answer, SIGN_RESPONSE)?).ok_or(AnswerError::Malformed)
     }
 
     /// Asks one question, on a connection of its own: agents close idle ones.
@@ -238,26 +249,41 @@ fn parse_identities(content: &[u8]) -> encoding::Result<Vec<Vec<u8>>> {
     reader.finish(keys)
 }
 
-fn encode_sign_request(key: &PublicKey, bytes: &[u8]) -> encoding::Result<Vec<u8>> {
+/// A key that can sign here. Keys of other types have other blobs.
+fn parse_blob(blob: &[u8]) -> Option<PublicHalf> {
+    let name = String::decode(&mut &*blob).ok()?;
+    let (key, format) = PublicKey::parse_with_format(&format!("{name} {}", encode_base64(blob))).ok()?;
+    Some(PublicHalf { key, format })
+}
+
+fn encode_sign_request(key: &[u8], bytes: &[u8]) -> encoding::Result<Vec<u8>> {
     const NO_FLAGS: u32 = 0;
     let mut request = vec![SIGN_REQUEST];
-    key.to_ssh_blob().encode(&mut request)?;
+    key.encode(&mut request)?;
     // A slice: an array is encoded without its length.
     bytes.encode(&mut request)?;
     NO_FLAGS.encode(&mut request)?;
     Ok(request)
 }
 
-/// Parses a signature; `None` if it is not the encoding of an Ed25519 signature.
-fn parse_signature(content: &[u8]) -> Option<Signature> {
+/// Parses a signature; `None` if it is not the encoding of a signature in this format.
+fn parse_signature(format: KeyFormat, content: &[u8]) -> Option<Signature> {
     let mut reader = content;
     let encoded = Vec::<u8>::decode(&mut reader).ok()?;
     reader.finish(()).ok()?;
     let mut reader = encoded.as_slice();
-    let (kind, bytes) = (String::decode(&mut reader).ok()?, Vec::<u8>::decode(&mut reader).ok()?);
-    reader.finish(()).ok()?;
+    let (name, bytes) = (String::decode(&mut reader).ok()?, Vec::<u8>::decode(&mut reader).ok()?);
+    if name != format.ssh_type() {
+        return None;
+    }
     let bytes: [u8; 64] = bytes.try_into().ok()?;
-    (kind == wire::SSH_KEY_TYPE).then(|| Signature::from_bytes(bytes))
+    match format {
+        KeyFormat::Ed25519 => reader.is_empty().then(|| Signature::from_bytes(bytes)),
+        KeyFormat::Fido => {
+            let all = [&bytes[..], reader].concat();
+            all.try_into().ok().map(Signature::from_fido_bytes)
+        }
+    }
 }
 
 #[cfg(test)]
@@ -297,7 +323,7 @@ mod tests {
     }
 
     fn sign((_dir, agent): &(TempDir, Agent)) -> Result<Signature, AnswerError> {
-        agent.sign(&key(), b"content")
+        agent.sign(&key(), KeyFormat::Ed25519, b"content")
     }
 
     fn key() -> PublicKey {
@@ -366,7 +392,7 @@ mod tests {
 
     #[test]
     fn the_list_of_keys_is_read_strictly() {
-        let (key, other) = (key().to_ssh_blob(), b"some other key".to_vec());
+        let (key, other) = (key().to_ssh_blob(KeyFormat::Ed25519), b"some other key".to_vec());
         let list = |count: u32, tail: &[u8]| {
             let entries = [string(&other), string(b"a comment"), string(&key), string(b"\xff\x1b")].concat();
             string(&[&[IDENTITIES_ANSWER], count.to_be_bytes().as_slice(), &entries, tail].concat())

@@ -1,6 +1,7 @@
 //! Reads what is in a key file, whose content tells, not its name; and makes new keys.
 
-use countersign_core::values::{key::PublicKey, key::SecretKey, shown::shown_text, wire};
+use countersign_core::values::key::{KeyError, KeyFormat, PublicKey, SecretKey, encode_base64};
+use countersign_core::values::{shown::shown_text, wire};
 use ssh_key::encoding::{Decode, DecodePem as _, Reader, pem::PemLabel};
 use ssh_key::private::{Ed25519Keypair, Ed25519PrivateKey, KeypairData};
 use ssh_key::{Cipher, Kdf, KdfAlg, LineEnding, PrivateKey, encoding, public::Ed25519PublicKey};
@@ -13,7 +14,15 @@ const OPENSSH_LABEL: &str = "OPENSSH PRIVATE KEY";
 #[derive(Debug)]
 pub(crate) enum KeyFile {
     Private(Box<OpenSshKey>),
-    Public(PublicKey),
+    Public(PublicHalf),
+}
+
+/// A public key, and what its file says of its format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PublicHalf {
+    pub(crate) key: PublicKey,
+    /// `None` if the spelling does not say it.
+    pub(crate) format: Option<KeyFormat>,
 }
 
 /// An OpenSSH private key that says of itself to be an Ed25519 key; it may be encrypted.
@@ -23,8 +32,10 @@ pub(crate) struct OpenSshKey(PrivateKey);
 /// Why a file or a line is no key for us. The texts end sentences that begin with "it is" or the like.
 #[derive(Debug, PartialEq, Eq, Error)]
 pub(crate) enum Unusable {
-    #[error("a FIDO key ({0}): such keys sign other bytes than Countersign verifies")]
+    #[error("a FIDO key that is not Ed25519 ({0})")]
     Fido(String),
+    #[error("a FIDO key that was made for another application than `ssh:`")]
+    Application,
     #[error("a certificate ({0}), not a plain key")]
     Certificate(String),
     #[error("a key of type {0}")]
@@ -59,10 +70,8 @@ pub(crate) enum UnlockError {
 impl Unusable {
     pub(crate) fn hint(&self) -> &'static str {
         match self {
-            Self::Fido(_) => {
-                "use an ssh-ed25519 key: `countersign keygen` or `ssh-keygen -t ed25519` makes one, and smart cards \
-                 with an agent of their own can hold one"
-            }
+            Self::Fido(_) => "`ssh-keygen -t ed25519-sk` makes one that works, if the device can",
+            Self::Application => "make one without `-O application`: `ssh-keygen -t ed25519-sk`",
             Self::Certificate(_) => "use the plain key that the certificate is for: the .pub file beside it",
             Self::OtherType(_) | Self::Nothing => {
                 "only Ed25519 works: `countersign keygen` or `ssh-keygen -t ed25519` makes a key"
@@ -88,7 +97,7 @@ impl KeyFile {
         if let Some(rest) = text.strip_prefix("-----BEGIN ") {
             let label = rest.split("-----").next().unwrap_or_default();
             return match label {
-                OPENSSH_LABEL => OpenSshKey::parse(content).map(Box::new).map(Self::Private),
+                OPENSSH_LABEL => OpenSshKey::parse_file(content),
                 other => Err(Unusable::Pem(shown_text(other))),
             };
         }
@@ -107,19 +116,23 @@ impl KeyFile {
     }
 }
 
-/// A public key in any spelling; of an `ssh-ed25519` line, the comment may be anything.
-pub(crate) fn parse_public_line(line: &str) -> Result<PublicKey, Unusable> {
+/// Parses a public key in any spelling; of an OpenSSH line, the comment may be anything.
+pub(crate) fn parse_public_line(line: &str) -> Result<PublicHalf, Unusable> {
     let mut words = line.split_ascii_whitespace();
     let (first, second) = (words.next().unwrap_or_default(), words.next());
     if let Some(encoded) = second
         && is_ssh_type(first)
     {
         check_type(first)?;
-        return PublicKey::parse(&format!("{first} {encoded}"))
-            .map_err(|error| Unusable::Damaged(error.to_string()));
+        return PublicKey::parse_with_format(&format!("{first} {encoded}"))
+            .map(|(key, format)| PublicHalf { key, format })
+            .map_err(|error| match error {
+                KeyError::Application => Unusable::Application,
+                error => Unusable::Damaged(error.to_string()),
+            });
     }
     match PublicKey::parse(line) {
-        Ok(key) => Ok(key),
+        Ok(key) => Ok(PublicHalf { key, format: None }),
         Err(error) if line.starts_with(wire::PUBLIC_KEY_PREFIX) => Err(Unusable::Damaged(error.to_string())),
         Err(_) => Err(Unusable::Nothing),
     }
@@ -130,23 +143,30 @@ pub(crate) fn is_ssh_type(word: &str) -> bool {
     ["ssh-", "sk-", "ecdsa-"].iter().any(|prefix| word.starts_with(prefix))
 }
 
-fn check_type(name: &str) -> Result<(), Unusable> {
-    if name == wire::SSH_KEY_TYPE {
-        return Ok(());
-    }
-    let shown = shown_text(name);
-    Err(match name {
-        // A FIDO key's certificate is first of all a FIDO key.
-        _ if name.starts_with("sk-") => Unusable::Fido(shown),
-        _ if name.contains("-cert-v") => Unusable::Certificate(shown),
-        _ => Unusable::OtherType(shown),
+fn check_type(name: &str) -> Result<KeyFormat, Unusable> {
+    let shown = || shown_text(name);
+    KeyFormat::of_ssh_type(name).ok_or_else(|| match name {
+        _ if name.contains("-cert-v") => Unusable::Certificate(shown()),
+        _ if name.starts_with("sk-") => Unusable::Fido(shown()),
+        _ => Unusable::OtherType(shown()),
     })
 }
 
 impl OpenSshKey {
-    fn parse(pem: &[u8]) -> Result<Self, Unusable> {
+    /// Parses the text of a private key file. That of a FIDO key holds no secret, only its public half and a handle, with
+    /// which an agent and the device sign together.
+    fn parse_file(pem: &[u8]) -> Result<KeyFile, Unusable> {
         let header = Header::decode_pem(pem).map_err(|error| Unusable::Damaged(error.to_string()))?;
-        check_type(&header.key_type)?;
+        match check_type(&header.key_type)? {
+            KeyFormat::Ed25519 => Self::parse(pem, &header).map(Box::new).map(KeyFile::Private),
+            KeyFormat::Fido => {
+                parse_public_line(&format!("{} {}", header.key_type, encode_base64(&header.public)))
+                    .map(KeyFile::Public)
+            }
+        }
+    }
+
+    fn parse(pem: &[u8], header: &Header) -> Result<Self, Unusable> {
         // 3DES has a name in the library, but no code that is compiled in.
         let cipher = header.cipher.parse::<Cipher>().ok().filter(|cipher| *cipher != Cipher::TdesCbc);
         if cipher.is_none() || header.kdf.parse::<KdfAlg>().is_err() {
@@ -208,6 +228,8 @@ struct Header {
     cipher: String,
     kdf: String,
     key_type: String,
+    /// The public key in OpenSSH's encoding.
+    public: Vec<u8>,
 }
 
 impl PemLabel for Header {
@@ -226,13 +248,10 @@ impl Decode for Header {
         let (cipher, kdf) = (String::decode(reader)?, String::decode(reader)?);
         reader.drain_prefixed()?;
         let _keys = u32::decode(reader)?;
-        let key_type = reader.read_prefixed(|blob| {
-            let key_type = String::decode(blob)?;
-            blob.drain(blob.remaining_len())?;
-            Ok::<_, encoding::Error>(key_type)
-        })?;
+        let public = Vec::decode(reader)?;
+        let key_type = String::decode(&mut public.as_slice())?;
         reader.drain(reader.remaining_len())?;
-        Ok(Self { cipher, kdf, key_type })
+        Ok(Self { cipher, kdf, key_type, public })
     }
 }
 
@@ -262,6 +281,13 @@ pub(crate) fn generate(comment: &str, passphrase: Option<&SecretBytes>) -> Resul
     };
     let text = key.to_openssh(LineEnding::LF).map_err(unwritable)?;
     Ok(NewKey { private: SecretBytes::new(text.as_bytes().to_vec()), public })
+}
+
+/// A key that is never written to disk.
+pub(super) fn throw_away() -> Result<SecretKey, CliError> {
+    let seed = SecretBytes::new(random(Ed25519PrivateKey::BYTE_SIZE)?);
+    let seed = Ed25519PrivateKey::try_from(seed.as_bytes()).map_err(unwritable)?;
+    Ok(SecretKey::from_seed(seed.as_ref()))
 }
 
 fn encrypt(key: &PrivateKey, passphrase: &SecretBytes) -> Result<PrivateKey, CliError> {

@@ -97,7 +97,7 @@ impl HistoryEntry {
     ) -> usize {
         // All signatures have one length, and so have all times to the second.
         let timestamp = now.to_whole_seconds();
-        let collected = Collected { signature: Signature::from_bytes([0; 64]), collected_at: timestamp };
+        let collected = Collected { signature: Signature::LONGEST, collected_at: timestamp };
         let mut signatures = SignatureSet::default();
         signers.iter().for_each(|key| signatures.add(*key, collected));
         let metadata_signatures = signatures.clone();

@@ -3,7 +3,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap, collections::BTreeSet, fmt, time::Duration};
 
-use serde::{Serialize, Serializer};
+use serde::{Serialize, Serializer, ser::SerializeMap as _};
 
 use crate::documents::{fields::parse_path, fields::parse_threshold, transparency::Transparency};
 use crate::values::bounds::{
@@ -14,7 +14,8 @@ use crate::values::bounds::{
 use crate::values::json::{Field, ParseError};
 use crate::values::shown::{is_unseen, quoted, shown_bytes, shown_text};
 use crate::values::{
-    digest::Sha512, json, key::PublicKey, other_format::OtherFormat, path::RepoPath, time::Timestamp,
+    digest::Sha512, json, key::KeyFormat, key::PublicKey, other_format::OtherFormat, path::RepoPath,
+    time::Timestamp,
 };
 use crate::{json_fields, json_words};
 
@@ -200,11 +201,16 @@ impl SignersFile {
     /// The key with its name, wherever in the file that stands: not every entry of a key has to repeat it. An empty name
     /// is none.
     pub fn named_signer(&self, key: PublicKey) -> Signer {
+        let entries: Vec<&Signer> = self.entries().filter(|signer| signer.key == key).collect();
+        let mut signer = entries.first().map_or_else(|| Signer::nameless(key), |signer| (*signer).clone());
+        signer.name = entries.iter().find_map(|signer| signer.name.clone().filter(|name| !name.is_empty()));
+        signer
+    }
+
+    /// Every entry of every list, registrars too.
+    fn entries(&self) -> impl Iterator<Item = &Signer> {
         let groups = self.roles().flat_map(|(_, groups)| groups);
-        let listed = groups.flat_map(|group| &group.signers).chain(&self.registrars);
-        let mut entries = listed.filter(|signer| signer.key == key);
-        let name = entries.find_map(|signer| signer.name.clone().filter(|name| !name.is_empty()));
-        Signer { key, name }
+        groups.flat_map(|group| &group.signers).chain(&self.registrars)
     }
 
     /// The roles whose fields are there.
@@ -223,16 +229,21 @@ impl SignersFile {
         Ok(())
     }
 
-    /// Checks that a key has one name and a name one key, over the whole file.
+    /// Checks that a key has one format and one name, and a name one key, over the whole file.
     fn check_names(&self) -> Result<(), ParseError> {
-        let (mut by_key, mut by_name) = (BTreeMap::new(), BTreeMap::new());
+        let (mut by_key, mut by_name, mut formats) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let in_roles = self.roles().flat_map(|(role, groups)| {
             groups.iter().flat_map(|group| &group.signers).map(move |signer| (role.field(), signer))
         });
         let registrars = self.registrars.iter().map(|registrar| (REGISTRARS, registrar));
         for (list, signer) in in_roles.chain(registrars) {
+            let key = signer.key;
+            if *formats.entry(key).or_insert(signer.format) != signer.format {
+                let reason = format!("the key {key} is listed as a FIDO key in one place and not in another");
+                return Err(ParseError::new(list, reason));
+            }
             let Some(name) = &signer.name else { continue };
-            let (key, field) = (signer.key, format!("{list}.name"));
+            let field = format!("{list}.name");
             if *by_key.entry(key).or_insert(name) != name {
                 return Err(ParseError::new(field, format!("the key {key} has two names")));
             }
@@ -431,19 +442,25 @@ pub struct Group {
     pub signers: Vec<Signer>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "kind", rename = "key")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signer {
-    #[serde(rename = "data", serialize_with = "write_data")]
     pub key: PublicKey,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// What the file says that it is. A signature counts by its own length, whatever stands here (D256).
+    pub format: KeyFormat,
+}
+
+impl Signer {
+    /// A key of which nothing else is known.
+    pub fn nameless(key: PublicKey) -> Self {
+        Self { key, name: None, format: KeyFormat::Ed25519 }
+    }
 }
 
 impl Group {
     /// Keys without names.
     pub fn of_keys(threshold: usize, keys: &BTreeSet<PublicKey>) -> Self {
-        Self { threshold, signers: keys.iter().map(|key| Signer { key: *key, name: None }).collect() }
+        Self { threshold, signers: keys.iter().map(|key| Signer::nameless(*key)).collect() }
     }
 
     pub fn contains(&self, key: &PublicKey) -> bool {
@@ -486,8 +503,14 @@ fn parse_signer(field: &Field<'_>) -> Result<Signer, ParseError> {
     let object = field.object(&["kind", "data", "name"])?;
     object.text("kind", |kind| (kind == "key").then_some(()).ok_or("must be \"key\""))?;
     let data = object.required("data")?.object(&["format", "pubkey"])?;
-    data.maybe_text("format", |format| (format == "ed25519").then_some(()).ok_or("must be \"ed25519\""))?;
-    Ok(Signer { key: data.get("pubkey")?, name: object.maybe_text("name", parse_name)? })
+    let stated: Option<KeyFormat> = data.maybe("format")?;
+    let (key, spelled) = data.text("pubkey", PublicKey::parse_with_format)?;
+    let format = stated.or(spelled).unwrap_or(KeyFormat::Ed25519);
+    if spelled.is_some_and(|spelled| spelled != format) {
+        let reason = format!("is not a line of a key whose format is {:?}", format.name());
+        return Err(data.required("pubkey")?.error(reason));
+    }
+    Ok(Signer { key, name: object.maybe_text("name", parse_name)?, format })
 }
 
 fn parse_name(text: &str) -> Result<String, String> {
@@ -500,6 +523,21 @@ fn parse_name(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-fn write_data<S: Serializer>(key: &PublicKey, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_map([("pubkey", key)])
+impl Serialize for Signer {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Data {
+            #[serde(skip_serializing_if = "Option::is_none")]
+            format: Option<KeyFormat>,
+            pubkey: PublicKey,
+        }
+        let format = Some(self.format).filter(|format| *format != KeyFormat::Ed25519);
+        let mut entry = serializer.serialize_map(None)?;
+        entry.serialize_entry("kind", "key")?;
+        entry.serialize_entry("data", &Data { format, pubkey: self.key })?;
+        if let Some(name) = &self.name {
+            entry.serialize_entry("name", name)?;
+        }
+        entry.end()
+    }
 }

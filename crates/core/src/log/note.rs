@@ -109,12 +109,12 @@ impl NoteSignature {
 
     /// A log's signature over the text of a note.
     pub fn of_log(key: &VerifierKey, signature: Signature) -> Self {
-        Self { name: key.name().to_owned(), id: key.id(), bytes: signature.as_bytes().to_vec() }
+        Self { name: key.name().to_owned(), id: key.id(), bytes: signature.ed25519_bytes().to_vec() }
     }
 
     /// A witness's signature over what [`cosigned_text`] gives.
     pub fn of_witness(key: &VerifierKey, time: u64, signature: Signature) -> Self {
-        let bytes = [time.to_be_bytes().as_slice(), signature.as_bytes()].concat();
+        let bytes = [time.to_be_bytes().as_slice(), signature.ed25519_bytes()].concat();
         Self { name: key.name().to_owned(), id: key.id(), bytes }
     }
 

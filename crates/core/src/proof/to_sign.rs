@@ -255,6 +255,11 @@ impl ToSign {
         }
     }
 
+    /// How often [`ToSign::sign`] asks the key.
+    pub fn signature_count(&self) -> usize {
+        self.digests.len()
+    }
+
     /// Signs every file of the request; `sign` is the key's own operation, over a digest (D3).
     pub fn sign<E>(
         &self,

@@ -53,7 +53,7 @@ pub enum AuthRefusal {
     NonceFormat,
     #[error("the public key header is invalid: {0}")]
     PublicKey(KeyError),
-    #[error("the signature header is not base64 of 64 bytes")]
+    #[error("the signature header is not base64 of 64 bytes, or of the 69 of a FIDO key")]
     SignatureFormat,
     #[error("the request signature does not verify")]
     BadSignature,

@@ -8,7 +8,8 @@ use ed25519_dalek::Signer as _;
 use serde::{Serialize, Serializer};
 use thiserror::Error;
 
-use crate::values::{digest::Sha512, wire};
+use crate::json_words;
+use crate::values::{digest::Sha512, sshsig, sshsig::Touch, wire};
 
 /// Decodes with or without padding; what it encodes has padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -16,20 +17,35 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// What stands before the 32 bytes of a key in OpenSSH's encoding: its type and its length, length-prefixed.
-const SSH_BLOB_HEAD: &[u8; 19] = b"\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20";
-
 /// An Ed25519 public key. Compared by its 32 bytes, never as text.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "openapi", schema(value_type = String, description = "An Ed25519 public key: base64 of its 32 bytes, the same behind `svc-pub:`, or an OpenSSH line (`ssh-ed25519 AAAA… comment`). Compared by its bytes."))]
+#[cfg_attr(feature = "openapi", schema(value_type = String, description = "An Ed25519 public key: base64 of its 32 bytes, the same behind `svc-pub:`, or an OpenSSH line (`ssh-ed25519 AAAA… comment`, or `sk-ssh-ed25519@openssh.com AAAA… comment` of a FIDO key). Compared by its bytes."))]
 pub struct PublicKey([u8; 32]);
 
-/// An Ed25519 signature. Well-formed; whether it is right only `PublicKey::verify` says.
+/// What makes the signatures of a key (D255). A key is its 32 bytes, whatever makes them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KeyFormat {
+    Ed25519,
+    /// A hardware key that signs only what it frames itself, and only if someone touches it.
+    Fido,
+}
+
+json_words!(KeyFormat { Ed25519 = "ed25519", Fido = "sk-ssh-ed25519" }
+    "must be \"ed25519\" or \"sk-ssh-ed25519\"");
+
+/// An Ed25519 signature, perhaps by a FIDO key. Well-formed; whether it is right only `PublicKey::verify` says.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "openapi", schema(value_type = String, description = "An Ed25519 signature: base64 of its 64 bytes."))]
-pub struct Signature([u8; 64]);
+#[cfg_attr(feature = "openapi", schema(value_type = String, description = "An Ed25519 signature: base64 of its 64 bytes. A FIDO key's has 69: flags and counter follow."))]
+pub struct Signature(SignatureParts);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct SignatureParts {
+    bytes: [u8; 64],
+    /// What a FIDO key adds. Whether it is there, the length of the signature says.
+    touch: Option<Touch>,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum KeyError {
@@ -39,8 +55,10 @@ pub enum KeyError {
     MissingPrefix,
     #[error("not in its canonical form, without padding")]
     NotCanonical,
-    #[error("not an `ssh-ed25519` public key line")]
+    #[error("not an `ssh-ed25519` or `sk-ssh-ed25519@openssh.com` public key line")]
     Ssh,
+    #[error("a FIDO key that was made for another application than `ssh:`")]
+    Application,
     #[error("not a point of the Ed25519 curve")]
     NotAPoint,
     #[error("a weak key (of small order) proves nothing")]
@@ -48,7 +66,7 @@ pub enum KeyError {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("not base64 of 64 bytes")]
+#[error("not base64 of 64 bytes, or of the 69 of a FIDO key")]
 pub struct SignatureFormatError;
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -58,13 +76,20 @@ pub struct BadSignature;
 impl PublicKey {
     /// Parses any accepted spelling: base64, `svc-pub:` + base64, or an OpenSSH line (D2).
     pub fn parse(text: &str) -> Result<Self, KeyError> {
+        Self::parse_with_format(text).map(|(key, _)| key)
+    }
+
+    /// Parses any accepted spelling. Only an OpenSSH line says what the format of the key is.
+    pub fn parse_with_format(text: &str) -> Result<(Self, Option<KeyFormat>), KeyError> {
         if text.starts_with(wire::PUBLIC_KEY_PREFIX) {
-            return Self::parse_prefixed(text);
+            return Ok((Self::parse_prefixed(text)?, None));
         }
         match text.split_once(' ') {
-            Some((wire::SSH_KEY_TYPE, rest)) => parse_ssh_blob(rest),
-            Some(_) => Err(KeyError::Ssh),
-            None => Self::from_bytes(decode_array(text).ok_or(KeyError::Encoding)?),
+            Some((name, rest)) => {
+                let format = KeyFormat::of_ssh_type(name).ok_or(KeyError::Ssh)?;
+                Ok((parse_ssh_blob(format, rest)?, Some(format)))
+            }
+            None => Ok((Self::from_bytes(decode_array(text).ok_or(KeyError::Encoding)?)?, None)),
         }
     }
 
@@ -114,26 +139,35 @@ impl PublicKey {
     }
 
     /// Writes OpenSSH's binary encoding, by which an agent knows the key.
-    pub fn to_ssh_blob(self) -> Vec<u8> {
-        [SSH_BLOB_HEAD.as_slice(), &self.0].concat()
+    pub fn to_ssh_blob(self, format: KeyFormat) -> Vec<u8> {
+        let (head, tail) = format.around_blob();
+        [&head[..], &self.0, &tail].concat()
     }
 
     /// The line of a `.pub` file, without its end. `comment` must have no line break; an empty one is left out.
     pub fn to_ssh_line(self, comment: &str) -> String {
-        let separator = if comment.is_empty() { "" } else { " " };
-        format!("{} {}{separator}{comment}", wire::SSH_KEY_TYPE, BASE64.encode(self.to_ssh_blob()))
+        let (format, separator) = (KeyFormat::Ed25519, if comment.is_empty() { "" } else { " " });
+        format!("{} {}{separator}{comment}", format.ssh_type(), BASE64.encode(self.to_ssh_blob(format)))
     }
 
     /// Checks a signature over `digest`, strictly (RFC 8032 canonical S, no small-order points).
     pub fn verify(&self, digest: &Sha512, signature: &Signature) -> Result<(), BadSignature> {
-        self.verify_text(digest.as_bytes(), signature)
+        self.verify_text(&signature.format().message(digest), signature)
     }
 
     /// Checks a signature over a text itself, as strictly. Only `log` (D84) and `other_format` (D101) ask for this.
     pub(crate) fn verify_text(&self, text: &[u8], signature: &Signature) -> Result<(), BadSignature> {
+        match signature.0.touch {
+            None => self.verify_bytes(text, signature),
+            Some(touch) if touch.is_present() => self.verify_bytes(&touch.around(text), signature),
+            Some(_) => Err(BadSignature),
+        }
+    }
+
+    fn verify_bytes(&self, signed: &[u8], signature: &Signature) -> Result<(), BadSignature> {
         let key = ed25519_dalek::VerifyingKey::from_bytes(&self.0).map_err(|_| BadSignature)?;
-        let signature = ed25519_dalek::Signature::from_bytes(&signature.0);
-        key.verify_strict(text, &signature).map_err(|_| BadSignature)
+        let signature = ed25519_dalek::Signature::from_bytes(&signature.0.bytes);
+        key.verify_strict(signed, &signature).map_err(|_| BadSignature)
     }
 }
 
@@ -156,22 +190,83 @@ impl fmt::Debug for PublicKey {
     }
 }
 
+impl KeyFormat {
+    /// The name by which OpenSSH calls such keys.
+    pub fn ssh_type(self) -> &'static str {
+        match self {
+            Self::Ed25519 => "ssh-ed25519",
+            Self::Fido => "sk-ssh-ed25519@openssh.com",
+        }
+    }
+
+    pub fn of_ssh_type(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.ssh_type() == name)
+    }
+
+    /// What the key is asked to sign for this digest (D3): the 64 bytes of it, or a message of OpenSSH that has them.
+    pub fn message(self, digest: &Sha512) -> Vec<u8> {
+        match self {
+            Self::Ed25519 => digest.as_bytes().to_vec(),
+            Self::Fido => sshsig::own_message(digest),
+        }
+    }
+
+    /// What stands before and behind the 32 bytes of a key in OpenSSH's encoding.
+    fn around_blob(self) -> (Vec<u8>, Vec<u8>) {
+        let head = [&sshsig::string(self.ssh_type().as_bytes())[..], &[0, 0, 0, 32]].concat();
+        match self {
+            Self::Ed25519 => (head, Vec::new()),
+            Self::Fido => (head, sshsig::string(sshsig::APPLICATION.as_bytes())),
+        }
+    }
+}
+
 impl Signature {
+    /// The longest signature that there is, for counting how much room many of them take.
+    pub const LONGEST: Self = Self::of([0; 64], Some(Touch { flags: 0, counter: [0; 4] }));
+
+    const fn of(bytes: [u8; 64], touch: Option<Touch>) -> Self {
+        Self(SignatureParts { bytes, touch })
+    }
+
     pub fn parse(text: &str) -> Result<Self, SignatureFormatError> {
-        decode_array(text).map(Self).ok_or(SignatureFormatError)
+        let fido = || decode_array(text).map(Self::from_fido_bytes);
+        decode_array(text).map(Self::from_bytes).or_else(fido).ok_or(SignatureFormatError)
     }
 
     pub fn from_bytes(bytes: [u8; 64]) -> Self {
-        Self(bytes)
+        Self::of(bytes, None)
     }
 
-    pub fn as_bytes(&self) -> &[u8; 64] {
-        &self.0
+    /// The signature of a FIDO key, with flags and counter behind it.
+    pub fn from_fido_bytes(bytes: [u8; 69]) -> Self {
+        let [signature @ .., flags, a, b, c, d] = bytes;
+        Self::of(signature, Some(Touch { flags, counter: [a, b, c, d] }))
+    }
+
+    pub fn format(&self) -> KeyFormat {
+        if self.0.touch.is_some() { KeyFormat::Fido } else { KeyFormat::Ed25519 }
+    }
+
+    /// What a FIDO key has signed for this digest: 69 bytes. `None` if another key signed the digest itself.
+    pub fn framed(&self, digest: &Sha512) -> Option<Vec<u8>> {
+        self.0.touch.map(|touch| touch.around(&sshsig::own_message(digest)))
+    }
+
+    /// The 64 bytes alone, without what a FIDO key adds.
+    pub fn ed25519_bytes(&self) -> &[u8; 64] {
+        &self.0.bytes
+    }
+
+    /// All of it: 64 bytes, or 69 of a FIDO key.
+    pub fn to_bytes(self) -> Vec<u8> {
+        let touch = self.0.touch.map(|Touch { flags, counter: [a, b, c, d] }| [flags, a, b, c, d]);
+        [&self.0.bytes[..], touch.as_ref().map_or(&[], |touch| touch)].concat()
     }
 
     /// Writes padded base64: the spelling inside JSON (D1).
     pub fn to_base64(self) -> String {
-        BASE64.encode(self.0)
+        BASE64.encode(self.to_bytes())
     }
 
     /// Writes unpadded base64: the spelling in headers (D1).
@@ -205,13 +300,13 @@ impl SecretKey {
     }
 
     pub fn sign(&self, digest: &Sha512) -> Signature {
-        Signature(self.0.sign(digest.as_bytes()).to_bytes())
+        Signature::from_bytes(self.0.sign(digest.as_bytes()).to_bytes())
     }
 
     /// Signs a text itself: a note (D84), or a message of `other_format` (D101). All else that a signer's key signs is
     /// 64 bytes of a digest.
     pub(crate) fn sign_text(&self, text: &[u8]) -> Signature {
-        Signature(self.0.sign(text).to_bytes())
+        Signature::from_bytes(self.0.sign(text).to_bytes())
     }
 }
 
@@ -255,12 +350,17 @@ fn is_reduced(bytes: &[u8; 32]) -> bool {
     *lowest < 0xed || highest & 0x7f != 0x7f || middle.iter().any(|byte| *byte != 0xff)
 }
 
-/// What follows `ssh-ed25519 `: base64 of two length-prefixed strings, then an optional comment.
-fn parse_ssh_blob(rest: &str) -> Result<PublicKey, KeyError> {
-    let encoded = rest.split(' ').next().unwrap_or(rest);
-    let blob: [u8; 51] = decode_array(encoded).ok_or(KeyError::Ssh)?;
-    let key = blob.strip_prefix(SSH_BLOB_HEAD).and_then(|key| key.try_into().ok()).ok_or(KeyError::Ssh)?;
-    PublicKey::from_bytes(key)
+/// Parses what follows the type in an OpenSSH line: base64 of length-prefixed strings, then an optional comment.
+fn parse_ssh_blob(format: KeyFormat, rest: &str) -> Result<PublicKey, KeyError> {
+    let blob = decode_base64(rest.split(' ').next().unwrap_or(rest)).ok_or(KeyError::Ssh)?;
+    let (head, tail) = format.around_blob();
+    let rest = blob.strip_prefix(&head[..]).and_then(|rest| rest.split_first_chunk());
+    let (key, behind) = rest.ok_or(KeyError::Ssh)?;
+    match format {
+        _ if behind == tail => PublicKey::from_bytes(*key),
+        KeyFormat::Ed25519 => Err(KeyError::Ssh),
+        KeyFormat::Fido => Err(KeyError::Application),
+    }
 }
 
 /// Writes a map by key in the order of the keys as text, which is not that of their bytes.

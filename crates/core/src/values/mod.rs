@@ -7,6 +7,7 @@ pub mod key;
 pub mod other_format;
 pub mod path;
 pub mod shown;
+pub(crate) mod sshsig;
 pub mod time;
 pub mod verifier_key;
 pub mod wire;

@@ -8,8 +8,10 @@ use sha1::Sha1;
 use thiserror::Error;
 
 use crate::json_words;
-use crate::values::key::{PublicKey, SecretKey, Signature, decode_padded_base64, encode_base64};
-use crate::values::{digest::Sha256, digest::Sha512, path::RepoPath, time::Timestamp, wire};
+use crate::values::key::{KeyFormat, PublicKey, SecretKey, Signature, decode_padded_base64, encode_base64};
+use crate::values::{
+    digest::Sha256, digest::Sha512, path::RepoPath, sshsig, sshsig::string, time::Timestamp,
+};
 
 /// A format besides our own. Sorted by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,6 +43,14 @@ json_words!(OtherFormat { Minisign = "minisign", Openpgp = "openpgp", Ssh = "ssh
     "must be \"ssh\", \"minisign\" or \"openpgp\"");
 
 impl OtherFormat {
+    /// Whether keys of this format can sign so. A FIDO key frames what it signs, which only OpenSSH understands.
+    pub fn is_for(self, key: KeyFormat) -> bool {
+        match key {
+            KeyFormat::Ed25519 => true,
+            KeyFormat::Fido => self == Self::Ssh,
+        }
+    }
+
     /// How many signatures of the key it takes. An agent that asks, asks so often.
     pub fn signature_count(self) -> usize {
         match self {
@@ -148,7 +158,7 @@ pub fn minisign_message(sums: &str) -> FormatMessage {
 
 /// What it signs then: more than 64 bytes, since the comment is not empty.
 pub fn global_message(signature: &Signature, comment: &str) -> FormatMessage {
-    FormatMessage([signature.as_bytes(), comment.as_bytes()].concat())
+    FormatMessage([signature.ed25519_bytes(), comment.as_bytes()].concat())
 }
 
 /// Paths have no control characters, and neither has this.
@@ -171,7 +181,7 @@ pub fn write_public_key(key: &PublicKey) -> String {
 }
 
 pub fn write_minisign(key: &PublicKey, comment: &str, pair: &Pair) -> String {
-    let signature = encode_base64(&[PREHASHED, &key_id(key), pair.signature.as_bytes()].concat());
+    let signature = encode_base64(&[PREHASHED, &key_id(key), pair.signature.ed25519_bytes()].concat());
     let global = pair.global.to_base64();
     format!("{UNTRUSTED}\n{signature}\n{TRUSTED}{comment}\n{global}\n")
 }
@@ -192,25 +202,23 @@ pub fn parse_minisign(text: &str, key: &PublicKey, comment: &str) -> Option<Pair
 /// The namespace that `ssh-keygen -Y verify` is told with `-n`.
 pub const NAMESPACE: &str = "file";
 
-const MAGIC: &[u8] = b"SSHSIG";
 const VERSION: [u8; 4] = [0, 0, 0, 1];
-const RESERVED: &[u8] = b"";
-const HASH: &[u8] = b"sha512";
 const BEGIN: &str = "-----BEGIN SSH SIGNATURE-----\n";
 const END: &str = "-----END SSH SIGNATURE-----\n";
 const LINE_CHARS: usize = 70;
 
-/// What the key signs: 96 bytes, which begin with `SSHSIG`.
+/// What the key signs: 96 bytes, which begin with `SSHSIG`. A FIDO key signs 69 bytes around them.
 pub fn ssh_message(sums: &str) -> FormatMessage {
-    let digest = Sha512::of(sums.as_bytes());
-    let fields = [NAMESPACE.as_bytes(), RESERVED, HASH, digest.as_bytes()].map(string);
-    FormatMessage([MAGIC, &fields.concat()].concat())
+    FormatMessage(sshsig::message(NAMESPACE, &Sha512::of(sums.as_bytes())))
 }
 
 pub fn write_ssh(key: &PublicKey, signature: &Signature) -> String {
-    let signature = [wire::SSH_KEY_TYPE.as_bytes(), signature.as_bytes()].map(string).concat();
-    let fields = [&key.to_ssh_blob(), NAMESPACE.as_bytes(), RESERVED, HASH, &signature].map(string);
-    let encoded = encode_base64(&[MAGIC, &VERSION, &fields.concat()].concat());
+    let (format, all) = (signature.format(), signature.to_bytes());
+    let (bytes, touch) = all.split_at(64);
+    let signature = [&[format.ssh_type().as_bytes(), bytes].map(string).concat()[..], touch].concat();
+    let blob = key.to_ssh_blob(format);
+    let fields = [&blob, NAMESPACE.as_bytes(), sshsig::RESERVED, sshsig::HASH, &signature].map(string);
+    let encoded = encode_base64(&[sshsig::MAGIC, &VERSION, &fields.concat()].concat());
     let mut text = BEGIN.to_owned();
     for (position, character) in encoded.chars().enumerate() {
         if position > 0 && position.is_multiple_of(LINE_CHARS) {
@@ -223,19 +231,16 @@ pub fn write_ssh(key: &PublicKey, signature: &Signature) -> String {
 
 /// Parses the signature in the armor. Its key, namespace and hash can only be these.
 pub fn parse_ssh(text: &str, key: &PublicKey) -> Option<Signature> {
-    // Before anything is copied: each text of a key has the same length.
-    if text.len() != write_ssh(key, &Signature::from_bytes([0; 64])).len() {
-        return None;
-    }
+    // Before anything is copied: each text of a key and format has the same length.
+    let longest = [Signature::from_bytes([0; 64]), Signature::LONGEST];
+    let like = longest.iter().find(|like| text.len() == write_ssh(key, like).len())?;
     let armored = text.strip_prefix(BEGIN)?.strip_suffix(END)?;
     let blob = decode_padded_base64(&armored.replace('\n', ""))?;
-    let signature = Signature::from_bytes(*blob.last_chunk()?);
+    let signature = match like.format() {
+        KeyFormat::Ed25519 => Signature::from_bytes(*blob.last_chunk()?),
+        KeyFormat::Fido => Signature::from_fido_bytes(*blob.last_chunk()?),
+    };
     (write_ssh(key, &signature) == text).then_some(signature)
-}
-
-fn string(bytes: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(bytes.len()).expect("fields are short");
-    [&length.to_be_bytes(), bytes].concat()
 }
 
 // OpenPGP (RFC 4880, RFC 9580): version 4, EdDSA with Ed25519 (algorithm 22), SHA-256. gpg, sqv and their relatives read it.
@@ -387,7 +392,7 @@ impl PgpSigned<'_> {
     fn packet(&self, key: &PublicKey, signature: &Signature) -> Vec<u8> {
         let issuer = [&[9, 16][..], &openpgp_fingerprint(key)[12..]].concat();
         let message = self.message(key);
-        let (r, s) = signature.as_bytes().split_at(32);
+        let (r, s) = signature.ed25519_bytes().split_at(32);
         let body = [
             &self.head(key)[..],
             &length_bytes::<2>(&issuer),

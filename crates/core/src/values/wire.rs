@@ -25,7 +25,6 @@ pub const LOG_SIZE_TYPE: &str = "text/x.tlog.size";
 pub const WITNESS_STOPPED: &str = "countersign-witness-stopped";
 
 pub const PUBLIC_KEY_PREFIX: &str = "svc-pub:";
-pub const SSH_KEY_TYPE: &str = "ssh-ed25519";
 
 /// Stands between timestamp, nonce and payload in the signed string of a request.
 pub const REQUEST_SEPARATOR: &str = "##";

@@ -110,7 +110,7 @@ impl Actor {
     /// A key of the thief's own.
     pub(super) fn thief() -> Self {
         let secret = seeded(b"a thief", Purpose::Thief);
-        let signer = Signer { key: secret.public_key(), name: Some("thief".to_owned()) };
+        let signer = Signer { name: Some("thief".to_owned()), ..Signer::nameless(secret.public_key()) };
         Self { secret: Arc::new(secret), signer }
     }
 

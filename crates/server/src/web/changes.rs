@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use countersign_core::documents::signers::{Group, Role, Signer};
 use countersign_core::values::key::PublicKey;
-use countersign_explain::{difference::GroupChange, difference::SignersChange, words::shown_signer_name};
+use countersign_explain::difference::{GroupChange, SignersChange, key_format_words};
+use countersign_explain::words::shown_signer_name;
 use maud::{Markup, html};
 
 use crate::web::parts;
@@ -56,6 +57,9 @@ fn describe(change: &SignersChange, told: &BTreeSet<PublicKey>) -> Option<Markup
         }
         SignersChange::RegistrarLeft(signer) => {
             html! { (parts::who(signer)) " is no longer a registrar" }
+        }
+        SignersChange::KeyFormat(signer) => {
+            html! { (parts::who(signer)) " " (key_format_words(signer.format)) }
         }
         SignersChange::Joined { signer, roles } => {
             html! { (parts::who(signer)) " joins as " (titles(roles)) }

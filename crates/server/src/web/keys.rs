@@ -143,7 +143,7 @@ fn listings(known: &KeyResponse) -> Markup {
                             span {
                                 @if listing.registrar { "registrar" } @else { (titles(&listing.roles)) }
                                 @if listing.name.is_some() {
-                                    " " (parts::who(&Signer { key: known.public_key, name: listing.name.clone() }))
+                                    " " (parts::who(&Signer { name: listing.name.clone(), ..Signer::nameless(known.public_key) }))
                                 }
                             }
                         }

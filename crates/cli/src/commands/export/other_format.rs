@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_core::values::other_format::{
     NAMESPACE, OtherFormat, armor, openpgp_certificate, openpgp_fingerprint, openpgp_packet, parse_openpgp,
-    trusted_comment, write_public_key,
+    parse_ssh, trusted_comment, write_public_key,
 };
-use countersign_core::values::{digest::Sha256, key::PublicKey, key::encode_base64, wire};
+use countersign_core::values::{digest::Sha256, key::KeyFormat, key::PublicKey, key::encode_base64, wire};
 use countersign_core::{documents::layout, documents::signatures::OtherFormatsFile, rules::quorum};
 use countersign_explain::progress::groups_text;
 
@@ -66,13 +66,13 @@ impl Export {
         release: &ExportedRelease<'_>,
         signatures: &FormatSignatures,
         files: Vec<ExportedFile>,
-        mut script: ToolScript,
+        mut script: ToolScript<'_>,
     ) -> Self {
         let others = files.iter().filter(|file| file.name != SHA256SUMS);
         let expected = others.map(|file| expect(&file.name, &file.bytes));
         script.expected = expected.chain(std::mem::take(&mut script.expected)).collect();
         script.functions.push_str(PLAIN);
-        let script = script.render(release, |signer| signatures.text_of(signer).is_some());
+        let script = script.render(release, |signer| signatures.text_of(signer).map(|_| "signature"));
         Self { files, script }
     }
 
@@ -96,7 +96,9 @@ impl Export {
             functions: include_str!("minisign.sh").to_owned(),
             expected: vec![format!("comment {comment}")],
             // The second line of the file with the key.
-            spell: |key| write_public_key(key).lines().nth(1).unwrap_or_default().to_owned(),
+            spell: &|signer| {
+                write_public_key(&signer.signer.key).lines().nth(1).unwrap_or_default().to_owned()
+            },
         };
         Ok(Self::on_sums(release, &signatures, files, script))
     }
@@ -105,10 +107,16 @@ impl Export {
     pub(super) fn for_ssh(shown: &Shown, release: &ExportedRelease<'_>) -> Result<Self, CliError> {
         let signatures = FormatSignatures::find(shown, release, OtherFormat::Ssh)?;
         // One line a signer. None is good for another namespace than that of files.
-        let allowed = release.signers.iter().map(|ExportedSigner { id, signer, .. }| {
-            let key = encode_ssh_key(&signer.key);
-            format!("{id} namespaces=\"{NAMESPACE}\" {} {key}\n", wire::SSH_KEY_TYPE)
-        });
+        let spell = |signer: &ExportedSigner<'_>| {
+            let key = &signer.signer.key;
+            let made = signatures.text_of(signer).and_then(|text| parse_ssh(text, key));
+            let format = made.map_or(signer.signer.format, |signature| signature.format());
+            format!("{} {}", format.ssh_type(), encode_base64(&key.to_ssh_blob(format)))
+        };
+        let allowed = release
+            .signers
+            .iter()
+            .map(|signer| format!("{} namespaces=\"{NAMESPACE}\" {}\n", signer.id, spell(signer)));
         let mut files = vec![
             ExportedFile::new(SHA256SUMS, release.sha256sums.as_str()),
             ExportedFile::new("allowed_signers", allowed.collect::<String>()),
@@ -123,7 +131,7 @@ impl Export {
             checks: "#   - every signature below holds: `ssh-keygen -Y verify` over SHA256SUMS, namespace `file`,",
             functions: include_str!("ssh.sh").to_owned(),
             expected: Vec::new(),
-            spell: encode_ssh_key,
+            spell: &spell,
         };
         Ok(Self::on_sums(release, &signatures, files, script))
     }
@@ -165,7 +173,9 @@ impl Export {
             checks: "#   - every signature below holds: `sqv` or `gpgv` over SHA256SUMS, with the keys in keys.pgp,",
             functions: include_str!("openpgp.sh").to_owned(),
             expected: counts,
-            spell: |key| openpgp_fingerprint(key).iter().map(|byte| format!("{byte:02X}")).collect(),
+            spell: &|signer| {
+                openpgp_fingerprint(&signer.signer.key).iter().map(|byte| format!("{byte:02X}")).collect()
+            },
         };
         Ok(Self::on_sums(release, &signatures, files, script))
     }
@@ -184,7 +194,9 @@ impl Export {
             let pem = format!("-----BEGIN PUBLIC KEY-----\n{key}\n-----END PUBLIC KEY-----\n");
             files.push(ExportedFile::new(format!("keys/{id}.pem"), pem));
             if let Some(signature) = signature {
-                files.push(ExportedFile::new(format!("signatures/{id}.sig"), *signature.as_bytes()));
+                files.push(ExportedFile::new(format!("signatures/{id}.sig"), *signature.ed25519_bytes()));
+                let framed = signature.framed(index_digest);
+                files.extend(framed.map(|bytes| ExportedFile::new(format!("signatures/{id}.signed"), bytes)));
             }
         }
         let script = ToolScript {
@@ -197,14 +209,16 @@ impl Export {
                 expect("svc.signers.json", release.signers_file.as_bytes()),
                 format!("index {index_digest}"),
             ],
-            spell: spki_base64,
+            spell: &|signer| spki_base64(&signer.signer.key),
         };
-        Self { files, script: script.render(release, |signer| signer.signature.is_some()) }
+        let script = script.render(release, |signer| {
+            signer.signature.map(|signature| match signature.format() {
+                KeyFormat::Ed25519 => "signature",
+                KeyFormat::Fido => "touched",
+            })
+        });
+        Self { files, script }
     }
-}
-
-fn encode_ssh_key(key: &PublicKey) -> String {
-    encode_base64(&key.to_ssh_blob())
 }
 
 /// What stands before the 32 bytes of an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410).

@@ -120,7 +120,7 @@ fn number_signers<'a>(artifact: &'a VerifiedArtifact, evidence: &Evidence) -> Ve
 }
 
 /// A tool's part of the script. The beginning and the end are the same for all.
-pub(super) struct ToolScript {
+pub(super) struct ToolScript<'a> {
     /// What people need besides a shell.
     pub(super) needs: &'static str,
     /// What the script checks with it, as lines of the comment at the beginning.
@@ -128,18 +128,19 @@ pub(super) struct ToolScript {
     pub(super) functions: String,
     /// Lines about the files beside it, before those about signers.
     pub(super) expected: Vec<String>,
-    /// The tool's form of a key.
-    pub(super) spell: fn(&PublicKey) -> String,
+    /// The tool's form of a signer's key.
+    pub(super) spell: &'a dyn Fn(&ExportedSigner<'_>) -> String,
 }
 
-impl ToolScript {
-    /// Renders the script. It has no time in it, so that another export of the release gives the same script. Text from
+impl ToolScript<'_> {
+    /// Renders the script. `check` names the function that checks a signature of the signer, if there is one. The script has no
+    /// time in it, so that another export of the release gives the same script. Text from
     /// outside stands in comments alone, where line breaks and control characters are escaped, so that it cannot leave its
     /// line. Only hexadecimal digits, base64, numbers, our own ids, and names in percent code are code.
     pub(super) fn render(
         &self,
         release: &ExportedRelease<'_>,
-        is_signed: impl Fn(&ExportedSigner<'_>) -> bool,
+        check: impl Fn(&ExportedSigner<'_>) -> Option<&'static str>,
     ) -> String {
         let comment = |text: &str| format!("# {}", shown_within(text, COMMENT_CHARS));
         let (path, project) = (&release.artifact.path, &release.artifact.index.project_id);
@@ -150,13 +151,12 @@ impl ToolScript {
             vec![comment(path.as_str()), about, expect(SHA256SUMS, release.sha256sums.as_bytes())];
         lines.extend(self.expected.iter().cloned());
         for signer in &release.signers {
-            let is_signed = is_signed(signer);
-            let lacks = if signer.signature.is_some() && !is_signed { ", not in this format" } else { "" };
+            let check = check(signer);
+            let is_other = signer.signature.is_some() && check.is_none();
+            let lacks = if is_other { ", not in this format" } else { "" };
             lines.extend([String::new(), comment(&format!("{}{lacks}", signer.comment()))]);
-            lines.push(format!("key {} {}", signer.id, (self.spell)(&signer.signer.key)));
-            if is_signed {
-                lines.push(format!("signature {}", signer.id));
-            }
+            lines.push(format!("key {} {}", signer.id, (self.spell)(signer)));
+            lines.extend(check.map(|check| format!("{check} {}", signer.id)));
         }
         lines.push(String::new());
         for group in release.groups() {

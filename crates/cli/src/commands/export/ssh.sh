@@ -2,11 +2,11 @@
 tool=${SSH_KEYGEN:-ssh-keygen}
 tool_hint='install OpenSSH, or name its program as SSH_KEYGEN=PROGRAM'
 
-# key NAME BASE64: allowed_signers has this key under this name.
+# key NAME TYPE BASE64: allowed_signers has this key under this name.
 key() {
-    new_key "$1" "$2"
+    new_key "$1" "$3"
     plain allowed_signers
-    grep -qxF -e "$1 namespaces=\"file\" ssh-ed25519 $2" "$here/allowed_signers" || fail "allowed_signers has no such $1"
+    grep -qxF -e "$1 namespaces=\"file\" $2 $3" "$here/allowed_signers" || fail "allowed_signers has no such $1"
 }
 
 # signature NAME

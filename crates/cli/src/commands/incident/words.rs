@@ -227,7 +227,7 @@ fn describe_open(project: &RepoPath, matter: &OpenMatter, output: Output) -> Str
 fn describe_times(signed: &SigningTimes, incident: &ProjectIncident) -> String {
     let one = |(key, at): (&PublicKey, &Timestamp)| {
         let listing = incident.listings.iter().find(|listing| listing.signer.key == *key);
-        let signer = listing.map_or(Signer { key: *key, name: None }, |listing| listing.signer.clone());
+        let signer = listing.map_or(Signer::nameless(*key), |listing| listing.signer.clone());
         format!("{} on {}", shown_signer(&signer), when_text(*at))
     };
     signed.iter().map(one).collect::<Vec<_>>().join(", ")

@@ -8,7 +8,7 @@ use countersign_core::documents::{
 };
 use countersign_core::proof::to_sign::{SigningRequest, Subject, ToSign};
 use countersign_core::values::{
-    key::PublicKey, other_format::OtherFormat, path::RepoPath, shown::plural, time::Timestamp,
+    key::KeyFormat, key::PublicKey, other_format::OtherFormat, path::RepoPath, shown::plural, time::Timestamp,
 };
 use countersign_explain::describe::{Description, describe};
 use serde_json::{Value, json};
@@ -19,7 +19,8 @@ use crate::evidence::carried::{SignedFile, check_output, mark_done, read, submit
 use crate::evidence::review::{Review, describe_comparison};
 use crate::evidence::{comparison, comparison::Comparison, proof, proof::Network};
 use crate::words::{error::CliError, error::shown_path, output, output::Several, table::when_text};
-use crate::{args::SignArgs, keys::SigningKey, settings::config_dir::write, settings::trust::TrustFile};
+use crate::{args::SignArgs, keys::PublicHalf, keys::SigningKey};
+use crate::{settings::config_dir::write, settings::trust::TrustFile};
 
 pub(super) fn state_text(is_complete: bool, waits_until: Option<Timestamp>) -> String {
     match waits_until {
@@ -67,6 +68,8 @@ pub(super) struct Signing<'a> {
     pub(super) session: &'a Session,
     pub(super) args: &'a SignArgs,
     pub(super) you: PublicKey,
+    /// What your key file or agent says of the key.
+    pub(super) format: Option<KeyFormat>,
     /// What the server shows besides. Without a network nothing is known of it.
     pub(super) shown: Option<&'a Shown>,
 }
@@ -79,19 +82,21 @@ impl Signing<'_> {
         request: &SigningRequest,
         network: Network,
     ) -> Result<Option<Reviewed>, CliError> {
-        let Self { session, args, you, shown } = *self;
+        let Self { session, args, you, shown, .. } = *self;
         let to_sign = check(request)?;
         check_trust(&to_sign, network)?;
         check_asked(&to_sign, &you)?;
         let comparison = compare(args, &to_sign.subject)?;
         let description = describe_request(request, &to_sign, shown)?;
-        let formats = choose_formats(session, args, &to_sign)?;
+        let format = self.format_of(&to_sign);
+        let formats = choose_formats(session, args, &to_sign, format)?;
         let review = Review {
             to_sign: &to_sign,
             description: &description,
             drops: &shown.map(Shown::drops).unwrap_or_default(),
             comparison: comparison.as_ref(),
             you,
+            format,
             formats: &formats,
         };
         let text = review.text(session.output);
@@ -107,6 +112,12 @@ impl Signing<'_> {
         session.output.show_question(&text, session.confirmation());
         let is_wanted = output::ask(session.confirmation(), &review.question())?;
         Ok(is_wanted.then_some(Reviewed { to_sign, you, formats, comparison }))
+    }
+
+    /// The format of your key: what the signers file says, if you do not know it.
+    fn format_of(&self, to_sign: &ToSign) -> KeyFormat {
+        let listed = || to_sign.chain().map(|chain| chain.last().signers.named_signer(self.you).format);
+        self.format.or_else(listed).unwrap_or(KeyFormat::Ed25519)
     }
 
     /// Compares a file that no longer asks for your signature, where --files asks for it (D244).
@@ -264,11 +275,12 @@ fn compare(args: &SignArgs, subject: &Subject) -> Result<Option<Comparison>, Cli
 // Signatures for other programs, made in the same act (D100–D102).
 
 /// The formats to sign a release in: what the signers file in force asks for, and what --also names. Signers files are
-/// signed in no other format.
+/// signed in no other format, and a FIDO key signs in few.
 fn choose_formats(
     session: &Session,
     args: &SignArgs,
     to_sign: &ToSign,
+    key: KeyFormat,
 ) -> Result<BTreeSet<OtherFormat>, CliError> {
     if args.no_formats || matches!(to_sign.subject, Subject::Proposal { .. }) {
         let asked: Vec<&str> = to_sign.asked_formats().iter().map(|format| format.name()).collect();
@@ -282,7 +294,20 @@ fn choose_formats(
         }
         return Ok(BTreeSet::new());
     }
-    let formats: BTreeSet<OtherFormat> = to_sign.asked_formats().iter().chain(&args.also).copied().collect();
+    if let Some(unfit) = args.also.iter().find(|format| !format.is_for(key)) {
+        return Err(CliError::usage(
+            format!("your key is a FIDO key, which cannot sign for {unfit}"),
+            "leave out --also; a signer with another key can pass it",
+        ));
+    }
+    let (asked, unfit): (Vec<OtherFormat>, Vec<_>) =
+        to_sign.asked_formats().iter().partition(|format| format.is_for(key));
+    if !unfit.is_empty() {
+        let names: Vec<&str> = unfit.iter().map(|format| format.name()).collect();
+        let names = names.join(" and ");
+        session.output.note(&format!("Your key is a FIDO key, which cannot sign for {names}."));
+    }
+    let formats: BTreeSet<OtherFormat> = asked.into_iter().chain(args.also.iter().copied()).collect();
     match to_sign.formats() {
         _ if formats.is_empty() => Ok(formats),
         Ok(_) => Ok(formats),
@@ -363,8 +388,8 @@ pub(super) fn sign(session: &Session, args: &SignArgs, file: &Path, output: &Pat
     let Some(first) = requests.first().map(|request| &request.path) else {
         return Err(CliError::other("nothing is in the file to sign", "export it again"));
     };
-    let you = session.public_key_of(Some(first), &listed)?;
-    let signing = Signing { session, args, you, shown: None };
+    let PublicHalf { key: you, format } = session.public_half_of(Some(first), &listed)?;
+    let signing = Signing { session, args, you, format, shown: None };
     let mut several = Several::new(session.output);
     let mut open = Vec::new();
     for request in &requests {

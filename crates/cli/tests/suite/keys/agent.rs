@@ -164,7 +164,9 @@ fn string(bytes: &[u8]) -> Vec<u8> {
 
 fn list_of_one_key() -> Vec<u8> {
     let line = fs::read_to_string(fixture("plain.pub")).unwrap();
-    let blob = countersign_core::values::key::PublicKey::parse(line.trim_end()).unwrap().to_ssh_blob();
+    let blob = countersign_core::values::key::PublicKey::parse(line.trim_end())
+        .unwrap()
+        .to_ssh_blob(countersign_core::values::key::KeyFormat::Ed25519);
     string(&[&[12, 0, 0, 0, 1], string(&blob).as_slice(), &string(b"comment")].concat())
 }
 

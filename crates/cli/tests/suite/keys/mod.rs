@@ -1,6 +1,7 @@
 //! Key files, agents and passphrases.
 
 pub(crate) mod agent;
+mod fido;
 mod keygen;
 mod openssh;
 mod terminal;

@@ -307,8 +307,8 @@ fn openpgp_packets_are_those_that_the_stock_tools_accepted() {
         assert_eq!(named.as_bytes(), unhex(&vector["self_digest"]));
         assert_eq!(signed.as_bytes(), unhex(&vector["data_digest"]));
         let (certification, signature) = (named.sign_with(&secret), signed.sign_with(&secret));
-        assert_eq!(certification.as_bytes().to_vec(), unhex(&vector["self_signature"]));
-        assert_eq!(signature.as_bytes().to_vec(), unhex(&vector["data_signature"]));
+        assert_eq!(certification.to_bytes(), unhex(&vector["self_signature"]));
+        assert_eq!(signature.to_bytes(), unhex(&vector["data_signature"]));
         let certificate = other_format::openpgp_certificate(&key, &certification);
         assert_eq!(certificate, unhex(&vector["certificate"]));
         let packet = other_format::openpgp_packet(&key, &sums, &signature);

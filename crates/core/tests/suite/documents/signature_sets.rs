@@ -111,7 +111,7 @@ fn a_set_with_a_useless_key_never_verifies() {
 
 #[test]
 fn a_useless_key_never_counts_towards_a_threshold() {
-    let members = [alice(), bob()].map(|person| Signer { key: person.public_key(), name: None });
+    let members = [alice(), bob()].map(|person| Signer::nameless(person.public_key()));
     let groups = [Group { threshold: 2, signers: members.into() }];
     let mut entries = vec![alices_entry(CONTENT)];
     entries.extend(useless_keys().iter().map(|bytes| entry(&spelling(bytes), &forged_signature())));

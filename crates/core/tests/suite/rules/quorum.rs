@@ -8,7 +8,7 @@ use countersign_testing::{key, steady};
 use proptest::prelude::*;
 
 fn group(threshold: usize, members: &[u8]) -> Group {
-    let signers = members.iter().map(|n| Signer { key: key(*n).public_key(), name: None }).collect();
+    let signers = members.iter().map(|n| Signer::nameless(key(*n).public_key())).collect();
     Group { threshold, signers }
 }
 

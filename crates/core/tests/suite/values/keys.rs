@@ -1,7 +1,9 @@
 //! Keys, signatures and their spellings (D1–D3). The vectors `values/keys` and `values/signatures` have those at the edges.
 
 use countersign_core::values::digest::Sha512;
-use countersign_core::values::key::{BadSignature, KeyError, PublicKey, SecretKey, Signature, encode_base64};
+use countersign_core::values::key::{
+    BadSignature, KeyError, KeyFormat, PublicKey, SecretKey, Signature, encode_base64,
+};
 use countersign_testing::{SMALL_ORDER, alice, steady};
 use proptest::prelude::*;
 
@@ -144,7 +146,10 @@ fn a_key_is_written_as_openssh_writes_it() {
     assert_eq!(key.to_ssh_line(""), openssh(&key, ""));
     assert_eq!(key.to_ssh_line("alice@example.org"), openssh(&key, " alice@example.org"));
     assert_eq!(PublicKey::parse(&key.to_ssh_line("a comment of words")), Ok(key));
-    assert_eq!(format!("ssh-ed25519 {}", encode_base64(&key.to_ssh_blob())), key.to_ssh_line(""));
+    assert_eq!(
+        format!("ssh-ed25519 {}", encode_base64(&key.to_ssh_blob(KeyFormat::Ed25519))),
+        key.to_ssh_line("")
+    );
 }
 
 #[test]

@@ -5,6 +5,7 @@ use countersign_testing::evidence::{
     Past, checksums_index, evidence, file, founded, founders, good, noon, release_index,
     revocation_by_request, revocation_of, revoked, rotated, signed_by,
 };
+use countersign_testing::fido::{SignsDigests, fido};
 use countersign_testing::{
     INDEX, PROJECT, alice, bob, carol, dave, key, log_key, mallory, path, signer_text, signers, witness_key,
 };
@@ -34,10 +35,12 @@ pub(super) fn all() -> Vec<Vector> {
         bundle("good-gitlab-release-with-a-slash-in-its-tag", gitlab()),
         bundle("good-checksums-with-a-sub-directory", checksums()),
         bundle("good-asset-from-elsewhere", linked_asset()),
+        bundle("good-with-fido-keys", fido_team()),
         bundle("revoked-with-subject-digest", revoked()),
         bundle("revoked-with-a-stored-request", revoked_by_request()),
         bundle("revoked-with-explicit-revocation-thresholds", revoked_by_two()),
         bundle("revoked-after-a-rotation", revoked_later()),
+        bundle("revoked-by-a-fido-key", revoked_by_touch()),
     ]
 }
 
@@ -89,6 +92,30 @@ fn with_log() -> Evidence {
     let everyone = [&alice(), &bob(), &carol(), &dave()];
     let past = Past::of(PROJECT).then(&founders().log(&log_key(), groups), &everyone);
     evidence(&past, INDEX, &release_index("v1"), &[&alice(), &bob()])
+}
+
+/// A team of Alice and two FIDO keys, one listed by its line and one by its format. Two of three sign, she and the first.
+pub(super) fn fido_team() -> Evidence {
+    let (alice, by_line, by_format) = (alice(), fido(9), fido(10));
+    let key = |entry: String| format!(r#"{{"kind": "key", "data": {{{entry}}}}}"#);
+    let entries = [
+        key(format!(r#""pubkey": "{}""#, alice.public_key())),
+        key(format!(r#""pubkey": "{}""#, by_line.line())),
+        key(format!(r#""format": "sk-ssh-ed25519", "pubkey": "{}""#, by_format.public_key())),
+    ];
+    let text = format!(
+        "{{\"version\": 1, \"timestamp\": \"2026-01-01T00:00:00Z\", \"artifact_signers\": [{{\"threshold\": 2, \"signers\": [{}]}}]}}\n",
+        entries.join(", ")
+    );
+    let everyone: [&dyn SignsDigests; 3] = [&alice, &by_line, &by_format];
+    let past = Past::of(PROJECT).then_text(text, &everyone);
+    evidence(&past, INDEX, &release_index("v1"), &everyone[..2])
+}
+
+fn revoked_by_touch() -> Evidence {
+    let shown = fido_team();
+    let revocation = Some(revocation_of(&shown, &[&fido(10)]));
+    Evidence { revocation, ..shown }
 }
 
 fn gitlab() -> Evidence {

@@ -1,20 +1,24 @@
 //! Lies about the index, its signatures and its signers.
 
+use countersign_core::documents::signatures::Collected;
 use countersign_core::documents::{history::History, statement::Objection};
+use countersign_core::values::key::{KeyFormat, SecretKey, Signature, encode_base64};
 use countersign_core::{proof::verify::Evidence, values::digest::Sha512};
 use countersign_testing::evidence::{
     OTHER_PROJECT, Past, checksums_index, evidence, evidence_of_text, file, founded, founders, good,
     index_text, noon, release_index, revocation_document, rotated, signed_by, under_name_of, with_signature,
 };
+use countersign_testing::fido::{PRESENT, SignsDigests as _, fido};
 use countersign_testing::{
     INDEX, PROJECT, alice, bob, carol, dave, documents, documents::veto, key, mallory, path, revocation_text,
     signed_request, signer_text, signers,
 };
 
+use super::good_bundles::fido_team;
 use super::vector::{Vector, bundle};
 
 pub(super) fn all() -> Vec<Vector> {
-    [of_places(), of_kinds(), of_signatures(), of_histories(), of_forms()].concat()
+    [of_places(), of_kinds(), of_signatures(), of_touches(), of_histories(), of_forms()].concat()
 }
 
 /// An objection to the index with this digest.
@@ -126,7 +130,7 @@ fn of_signatures() -> Vec<Vector> {
         bundle("changed-digest-in-the-index", forged),
         bundle("signatures-of-strangers", with(signed_by(text, &[&mallory(), &key(67)]))),
         bundle("one-signature-short", with(signed_by(text, &[&alice(), &mallory()]))),
-        bundle("no-signature-at-all", with(signed_by(text, &[]))),
+        bundle("no-signature-at-all", with(signed_by::<SecretKey>(text, &[]))),
         bundle("signed-by-the-master-only", with(signed_by(text, &[&alice(), &dave()]))),
         bundle("one-group-left-out", evidence(&grouped, INDEX, &release_index("v1"), &[&alice(), &bob(), &carol()])),
         bundle("signature-under-another-name", with(with_signature(under_name_of(text, &alice(), &bob()), &alice(), text))),
@@ -142,6 +146,36 @@ fn of_signatures() -> Vec<Vector> {
             document.replacen(&format!("\"{canonical}\""), &twice, 1)
         }),
         bundle("one-key-twice-in-a-signers-file", key_twice()),
+    ]
+}
+
+/// The release that Alice and a FIDO key must sign, with another signature in the place of the FIDO key's.
+fn of_touches() -> Vec<Vector> {
+    let (good, key) = (fido_team(), fido(9));
+    let digest = Sha512::of(good.index.as_bytes());
+    let touched = key.sign(&digest);
+    let with = |signature: Signature| {
+        let mut shown = good.clone();
+        shown.signatures.entries.insert(key.public_key(), Collected { signature, collected_at: noon() });
+        shown
+    };
+    let message = KeyFormat::Fido.message(&digest);
+    let mut counted = touched.to_bytes();
+    counted[68] ^= 1;
+    let counted: [u8; 69] = counted.try_into().expect("69 bytes");
+    let padded = [&alice().sign(&digest).ed25519_bytes()[..], &[PRESENT, 0, 0, 0, 7]].concat();
+    let mut padded_set = good.clone();
+    let signature = Signature::from_fido_bytes(padded.try_into().expect("69 bytes"));
+    padded_set.signatures.entries.get_mut(&alice().public_key()).expect("hers").signature = signature;
+    let longer = encode_base64(&[&touched.to_bytes()[..], &[0]].concat());
+    vec![
+        bundle("fido-signature-without-a-touch", with(key.sign_message(&message, 0, 7))),
+        bundle("fido-signature-cut-to-64-bytes", with(Signature::from_bytes(*touched.ed25519_bytes()))),
+        bundle("fido-signature-with-another-counter", with(Signature::from_fido_bytes(counted))),
+        bundle("fido-signature-of-the-digest-itself", with(key.sign_message(digest.as_bytes(), PRESENT, 7))),
+        bundle("plain-signature-padded-to-69-bytes", padded_set),
+        bundle("fido-signature-that-is-longer", good)
+            .edited(|document| document.replace(&touched.to_base64(), &longer)),
     ]
 }
 

@@ -1,6 +1,7 @@
 //! Lies about a revocation. A forged one does not count as one, but nothing that it stands beside is believed either.
 
-use countersign_core::{proof::verify::Evidence, proof::verify::RevocationEvidence, values::digest::Sha512};
+use countersign_core::values::{digest::Sha512, key::SecretKey};
+use countersign_core::{proof::verify::Evidence, proof::verify::RevocationEvidence};
 use countersign_testing::evidence::{
     Past, evidence, founders, good, index_path, index_text, release_index, revocation_by_request,
     revocation_document, revocation_of, revocation_with, rotated, signed_by,
@@ -25,7 +26,7 @@ pub(super) fn all() -> Vec<Vector> {
     vec![
         bundle("revocation-by-a-stranger", beside(revocation_of(&good(), &[&mallory()]))),
         bundle("revocation-by-an-artifact-signer", beside(revocation_of(&good(), &[&carol()]))),
-        bundle("revocation-that-nobody-signed", beside(revocation_of(&good(), &[]))),
+        bundle("revocation-that-nobody-signed", beside(revocation_of::<SecretKey>(&good(), &[]))),
         bundle("revocation-with-a-signature-on-another", beside(misfiled)),
         bundle("revocation-of-another-file", beside(revocation_with(&good(), of_other, &[&alice()]))),
         bundle(

@@ -75,8 +75,8 @@ fn read_index(text: &str) -> Option<String> {
 
 fn verifies(case: &Value) -> bool {
     let key = PublicKey::parse(text(case, "key")).expect("a key");
-    let signature = Signature::parse(text(case, "signature")).expect("64 bytes");
-    key.verify(&Sha512::of(b"content"), &signature).is_ok()
+    let signature = Signature::parse(text(case, "signature"));
+    signature.is_ok_and(|signature| key.verify(&Sha512::of(b"content"), &signature).is_ok())
 }
 
 fn fault_of_place(case: &Value) -> Option<&'static str> {

@@ -22,7 +22,7 @@ fn check(current: &str, proposed: &str, expected: &[&str]) {
 }
 
 fn signer(name: &str, n: u8) -> Signer {
-    Signer { key: public(n), name: Some(name.to_owned()) }
+    Signer { name: Some(name.to_owned()), ..Signer::nameless(public(n)) }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 // The documents of a release, read strictly (D8–D12).
 
 import { fail, integer, list, map, object, oneOf, orNull, parseJson, text } from "./json.mjs";
-import { parseKey, parseRecordedKey, parseSignature, toHex, utf8 } from "./keys.mjs";
+import { parseKeyWithFormat, parseRecordedKey, parseSignature, toHex, utf8 } from "./keys.mjs";
 import { checkIds, transparency } from "./log.mjs";
 import { staple } from "./staple.mjs";
 import { parseAssetName, parseDigest, parseHex, parsePath, parseSignerName, parseTime } from "./values.mjs";
@@ -19,9 +19,20 @@ const path = text(parsePath, "a path");
 const digest = text(parseDigest, "a SHA-512 digest");
 const hex = (bytes) => text(parseHex(bytes), "a hexadecimal digest");
 
+const listedKey = text((spelled) => {
+  const read = parseKeyWithFormat(spelled);
+  return read.key && read;
+}, "a key that is not weak");
+
+function keyData(value, at) {
+  const { format, pubkey } = object({ "format?": oneOf("ed25519", "sk-ssh-ed25519"), pubkey: listedKey })(value, at);
+  if (format && (pubkey.format ?? format) !== format) fail(`${at}.pubkey`, "is not a line of a key of this format");
+  return { pubkey: pubkey.key, format: format ?? pubkey.format ?? "ed25519" };
+}
+
 const signer = object({
   kind: oneOf("key"),
-  data: object({ "format?": oneOf("ed25519"), pubkey: text(parseKey, "a key that is not weak") }),
+  data: keyData,
   "name?": text(parseSignerName, "a signer's name"),
 });
 
@@ -76,6 +87,8 @@ export async function readSigners(source) {
   const [keys, known] = [all, everyone].map((groups) => new Set(keysOf(groups)));
   if (known.size < keys.size + registrars.length) fail("registrars", "one is there twice, or has another role");
   if (log?.keys.some(({ key }) => known.has(key))) fail("transparency", "one of its keys is also in another role");
+  const formats = new Set(membersOf(everyone).map(({ data }) => `${data.pubkey} ${data.format}`));
+  if (formats.size > known.size) fail("signers", "one key is listed as a FIDO key in one place and not in another");
   await checkIds(log?.keys ?? []);
   return { timestamp, dated: json.timestamp, artifact, admin, master, revokers, registrars, names: namesOf(everyone), keys, log, hours };
 }

@@ -1,7 +1,13 @@
 // Ed25519 keys and signatures (D1–D3). Browsers differ in strictness.
 
 const PREFIX = "svc-pub:";
-const SSH_HEAD = "\0\0\0\x0bssh-ed25519\0\0\0\x20";
+// As OpenSSH writes it: with its length, which is short here.
+const string = (binary) => `\0\0\0${String.fromCharCode(binary.length)}${binary}`;
+// What stands around the 32 bytes of a key in OpenSSH's encoding, by the type of the line: the format, head and tail.
+const SSH = new Map([
+  ["ssh-ed25519", ["ed25519", ""]],
+  ["sk-ssh-ed25519@openssh.com", ["sk-ssh-ed25519", string("ssh:")]],
+]);
 const P = 2n ** 255n - 19n;
 const ORDER = 2n ** 252n + 27742317777372353535851937790883648493n;
 // All points of small order.
@@ -23,11 +29,17 @@ export function decode(text, length) {
   return binary.length === length && btoa(binary).replace(/=+$/, "") === body ? binary : null;
 }
 
-export function parseKey(text) {
-  if (!text.includes(" ")) return toKey(decode(text.replace(/^svc-pub:/, ""), 32));
-  const [kind, encoded] = text.split(" ");
-  const blob = kind === "ssh-ed25519" ? decode(encoded, 51) : null;
-  return blob?.startsWith(SSH_HEAD) ? toKey(blob.slice(SSH_HEAD.length)) : null;
+export const parseKey = (text) => parseKeyWithFormat(text).key;
+
+// Only an OpenSSH line says what the format is (D256).
+export function parseKeyWithFormat(text) {
+  if (!text.includes(" ")) return { key: toKey(decode(text.replace(/^svc-pub:/, ""), 32)) };
+  const [type, encoded] = text.split(" ");
+  const [format, tail] = SSH.get(type) ?? [];
+  const head = `${string(type)}\0\0\0\x20`;
+  const blob = format && decode(encoded, head.length + 32 + tail.length);
+  const isShaped = blob?.startsWith(head) && blob.endsWith(tail);
+  return { key: isShaped ? toKey(blob.substr(head.length, 32)) : null, format };
 }
 
 export const toKey = (binary) => binary && isStrictPoint(toBytes(binary)) ? PREFIX + btoa(binary).replace("=", "") : null;
@@ -36,7 +48,11 @@ export function parseRecordedKey(text) {
   return text.startsWith(PREFIX) && !text.endsWith("=") && decode(text.slice(PREFIX.length), 32) ? text : null;
 }
 
-export const parseSignature = (text) => decode(text, 64) && toBytes(decode(text, 64));
+// 64 bytes, or 69 of a FIDO key.
+export function parseSignature(text) {
+  const binary = decode(text, 64) ?? decode(text, 69);
+  return binary && toBytes(binary);
+}
 
 const toNumber = (littleEndian) => BigInt(`0x${toHex(littleEndian.toReversed())}`);
 
@@ -52,11 +68,23 @@ function isStrictPoint(bytes) {
 const power = (base, exponent) =>
   exponent ? (power((base * base) % P, exponent >> 1n) * (exponent & 1n ? base : 1n)) % P : 1n;
 
+// Whether the key signed these bytes, which are a digest where a FIDO key may have signed.
 export async function isSignedBy(key, bytes, signature) {
+  if (signature.length === 69) return isTouchedBy(key, bytes, signature);
   const point = toBytes(atob(key.slice(PREFIX.length)));
   const isStrict = isStrictPoint(point) && isStrictPoint(signature.subarray(0, 32));
   if (!isStrict || toNumber(signature.subarray(32)) >= ORDER) return false;
   return crypto.subtle.verify("Ed25519", await importPoint(point), signature, bytes);
+}
+
+// D255: flags and counter stand behind the 64 bytes.
+async function isTouchedBy(key, digest, signature) {
+  const touch = signature.subarray(64);
+  if (!(touch[0] & 1)) return false;
+  const fields = ["countersign", "", "sha512", String.fromCharCode(...digest)].map(string);
+  const message = await hash("SHA-256", toBytes(`SSHSIG${fields.join("")}`));
+  const framed = [...await hash("SHA-256", utf8("ssh:")), ...touch, ...message];
+  return isSignedBy(key, Uint8Array.from(framed), signature.subarray(0, 64));
 }
 
 const importPoint = (point) => crypto.subtle.importKey("raw", point, "Ed25519", false, ["verify"]);
