@@ -31,6 +31,8 @@ pub(crate) struct Review<'a> {
     pub(crate) you: PublicKey,
     /// The formats to sign besides our own.
     pub(crate) formats: &'a BTreeSet<OtherFormat>,
+    /// How many files are signed by themselves for OpenPGP.
+    pub(crate) openpgp_files: usize,
 }
 
 impl Review<'_> {
@@ -127,7 +129,16 @@ impl Review<'_> {
         }
         let names: Vec<&str> = self.formats.iter().map(|format| format.name()).collect();
         let count = 1 + self.formats.iter().map(|format| format.signature_count()).sum::<usize>();
-        Some(format!("  also       SHA256SUMS for {}; your key signs {count} times", names.join(", ")))
+        let files = match self.openpgp_files {
+            0 => String::new(),
+            files => format!(
+                ", and {files} file{} by {} for openpgp",
+                plural(files),
+                if files == 1 { "itself" } else { "themselves" }
+            ),
+        };
+        let count = count + self.openpgp_files;
+        Some(format!("  also       SHA256SUMS for {}{files}; your key signs {count} times", names.join(", ")))
     }
 
     /// The question tells as whom one signs, and what was not looked at.
