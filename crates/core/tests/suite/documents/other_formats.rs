@@ -300,6 +300,20 @@ fn a_file_of_every_signer_is_too_large_only_if_its_path_is_full_of_quotation_mar
     assert_eq!(OtherFormatsFile::parse(&written), Ok(file.clone()));
     file.entries.insert(bob().public_key(), texts);
     assert!(OtherFormatsFile::parse(&file.write()).is_err(), "one key too many");
+    // As many signers as fit with all files that can be signed by themselves.
+    let index = path(INDEX);
+    let (contents, text) = numbered(OPENPGP_FILES);
+    let sums = ReleaseSums { text: &text, ..openpgp_sums(&index) };
+    let lines =
+        sign_numbered(&alice(), &sums, &contents)[sign_numbered(&alice(), &sums, &[]).len()..].to_owned();
+    let mut with_files = OtherFormatsFile::default();
+    for (key, texts) in file.entries.iter().take(130) {
+        let mut texts = texts.clone();
+        texts.get_mut(&OtherFormat::Openpgp).unwrap().push_str(&lines);
+        with_files.entries.insert(*key, texts);
+    }
+    let size = with_files.write().len();
+    assert!(size <= OTHER_FORMATS_BYTES && size + size / 20 > OTHER_FORMATS_BYTES, "{size} bytes");
     let padded = [written.as_slice(), &vec![b' '; OTHER_FORMATS_BYTES + 1 - written.len()]].concat();
     assert!(OtherFormatsFile::parse(&padded[..OTHER_FORMATS_BYTES]).is_ok());
     assert!(OtherFormatsFile::parse(&padded).is_err());
