@@ -54,9 +54,15 @@ fn minisigns_legacy_kind_is_refused_although_minisign_accepts_it() {
 #[test]
 fn no_other_spelling_of_a_signature_is_accepted() {
     let openpgp = format_text(OtherFormat::Openpgp, &alice(), INDEX, SUMS);
-    for (format, text) in
-        [(OtherFormat::Ssh, SSH), (OtherFormat::Minisign, MINISIGN), (OtherFormat::Openpgp, openpgp.as_str())]
-    {
+    let index = path(INDEX);
+    let with_files = sign_files(OtherFormat::Openpgp, &alice(), &openpgp_sums(&index), &[b"one", b"two"]);
+    assert_eq!(verify(OtherFormat::Openpgp, &with_files), Ok(()));
+    for (format, text) in [
+        (OtherFormat::Ssh, SSH),
+        (OtherFormat::Minisign, MINISIGN),
+        (OtherFormat::Openpgp, openpgp.as_str()),
+        (OtherFormat::Openpgp, with_files.as_str()),
+    ] {
         for (i, byte) in text.bytes().enumerate() {
             for other in [byte ^ 1, b'A', b'\n', b' ', b'='] {
                 let mut changed = text.as_bytes().to_vec();
