@@ -19,7 +19,7 @@ use countersign_core::rules::decide::{Proposal, Proposed, withdraw::WithdrawRefu
 use countersign_core::rules::{auth::sign_request, snapshot::Change, stored::files_to_sign};
 use countersign_core::values::digest::{Sha256, Sha512};
 use countersign_core::values::key::{SecretKey, Signature};
-use countersign_core::values::other_format::{OtherFormat, ReleaseSums};
+use countersign_core::values::other_format::{FormatMessage, OpenpgpFile, OtherFormat, ReleaseSums};
 use countersign_core::values::{json, path::RepoPath, time::Timestamp};
 
 use crate::{literals::at, literals::path, literals::shifted_seconds, people::Signers, repo::Repo};
@@ -311,8 +311,24 @@ pub fn release(tag: &str, content: &str) -> Release {
 
 /// A right signature in another format.
 pub fn sign_format(format: OtherFormat, key: &SecretKey, sums: &ReleaseSums<'_>) -> String {
-    let Ok(text) =
-        format.sign(&key.public_key(), sums, |message| Ok::<_, Infallible>(message.sign_with(key)));
+    sign_files(format, key, sums, &[])
+}
+
+/// A right signature in another format, and of these contents by themselves.
+pub fn sign_files(
+    format: OtherFormat,
+    key: &SecretKey,
+    sums: &ReleaseSums<'_>,
+    contents: &[&[u8]],
+) -> String {
+    let read = contents.iter().map(|content| {
+        let mut file = OpenpgpFile::default();
+        file.update(content);
+        file
+    });
+    let files: Vec<OpenpgpFile> = read.collect();
+    let sign = |message: &FormatMessage| Ok::<_, Infallible>(message.sign_with(key));
+    let Ok(text) = format.sign(&key.public_key(), sums, &files, sign);
     text
 }
 

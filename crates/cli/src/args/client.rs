@@ -271,7 +271,8 @@ pub(crate) struct SignArgs {
     #[arg(long, conflicts_with = "output")]
     pub(crate) all: bool,
 
-    /// Sign only if your own files in this directory are those of the release, all of them, byte for byte
+    /// Sign only if your own files in this directory are those of the release, all of them, byte for byte. If you sign for
+    /// openpgp, each of them is signed by itself as well
     #[arg(long, value_name = "DIR", conflicts_with_all = ["submit", "export"])]
     pub(crate) files: Option<PathBuf>,
 

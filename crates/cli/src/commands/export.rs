@@ -5,11 +5,11 @@ mod release;
 
 use std::path::Path;
 
-use countersign_core::values::digest::Sha256;
+use countersign_core::values::{digest::Sha256, shown::shown_text};
 use serde_json::json;
 
 use crate::commands::download::find_evidence;
-use crate::commands::export::other_format::Export;
+use crate::commands::export::other_format::{Export, LeftOut};
 use crate::commands::export::release::{ExportedRelease, SCRIPT, check_free, write_all};
 use crate::evidence::{download::Overwrite, release::ShownEvidence, report::release_name};
 use crate::words::{error::CliError, error::shown_path, output::quote};
@@ -24,7 +24,7 @@ pub(crate) async fn run(session: &Session, args: &ExportArgs) -> Result<(), CliE
     let ShownEvidence { shown, evidence } = &found.shown;
     let artifact = &accepted.accepted.artifact;
     let release = ExportedRelease::new(artifact, evidence)?;
-    let Export { files, script } = match args.format {
+    let Export { files, script, left_out } = match args.format {
         ExportFormat::Openssl => Export::for_openssl(&release),
         ExportFormat::Ssh => Export::for_ssh(shown, &release)?,
         ExportFormat::Minisign => Export::for_minisign(shown, &release)?,
@@ -40,11 +40,17 @@ pub(crate) async fn run(session: &Session, args: &ExportArgs) -> Result<(), CliE
         shown_path(&args.output),
         shown_script(&args.output),
     );
+    for LeftOut { file_name, reason } in &left_out {
+        session
+            .output
+            .warn(&format!("warning: no signature for {} is exported: {reason}", shown_text(file_name)));
+    }
     let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).chain([SCRIPT]).collect();
     let value = json!({
         "directory": args.output.display().to_string(),
         "format": args.format,
         "files": names,
+        "left_out": left_out,
         "script_sha256": digest.to_string(),
     });
     session.output.result(&text, &accepted.json(value))

@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, fs, fs::File, io, path::Path, path::PathBuf};
 
 use countersign_core::documents::index::{Digests, PublishedFile, ReleaseIndex};
+use countersign_core::values::other_format::OpenpgpFile;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -19,6 +20,15 @@ pub(crate) struct Comparison {
     /// What the signer has and the release has not, sorted.
     pub(crate) not_released: Vec<String>,
     pub(crate) dir: PathBuf,
+    /// The signer's own files as OpenPGP signs them by themselves, if that is wanted.
+    pub(crate) openpgp: Vec<OpenpgpFile>,
+}
+
+/// Whether files are hashed for OpenPGP as well, as they are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ForOpenpgp {
+    Yes,
+    No,
 }
 
 #[derive(Debug)]
@@ -75,20 +85,30 @@ impl Comparison {
     }
 }
 
-pub(crate) fn compare(index: &ReleaseIndex, dir: &Path) -> Result<Comparison, CliError> {
+pub(crate) fn compare(
+    index: &ReleaseIndex,
+    dir: &Path,
+    for_openpgp: ForOpenpgp,
+) -> Result<Comparison, CliError> {
     if !dir.is_dir() {
         return Err(CliError::usage(
             format!("{} is not a directory", shown_path(dir)),
             "--files names the directory with the files that you built or fetched",
         ));
     }
-    let files = index.published_files.iter().map(|file| compare_file(file, dir));
+    let mut openpgp = Vec::new();
+    let files = index.published_files.iter().map(|file| {
+        let mut own = (for_openpgp == ForOpenpgp::Yes).then(OpenpgpFile::default);
+        let compared = compare_file(file, dir, own.as_mut());
+        openpgp.extend(own);
+        compared
+    });
     let files: Vec<ComparedFile> = files.collect::<Result<_, CliError>>()?;
     let released: BTreeSet<&str> = index.published_files.iter().map(|file| file.file_name.as_str()).collect();
     let mut own = BTreeSet::new();
     list_files(dir, "", &mut own).map_err(|error| CliError::file("read", dir, error))?;
     let not_released = own.into_iter().filter(|name| !released.contains(name.as_str())).collect();
-    Ok(Comparison { files, not_released, dir: dir.to_owned() })
+    Ok(Comparison { files, not_released, dir: dir.to_owned(), openpgp })
 }
 
 /// Links are not followed: they could lead around in a circle.
@@ -109,10 +129,14 @@ fn list_files(dir: &Path, prefix: &str, found: &mut BTreeSet<String>) -> io::Res
 }
 
 /// Every digest that the index lists is compared: all of them are going to be signed.
-fn compare_file(listed: &PublishedFile, dir: &Path) -> Result<ComparedFile, CliError> {
+fn compare_file(
+    listed: &PublishedFile,
+    dir: &Path,
+    openpgp: Option<&mut OpenpgpFile>,
+) -> Result<ComparedFile, CliError> {
     let path = dir.join(listed.file_name.as_str());
     let compared = |outcome, own| Ok(ComparedFile { listed: listed.clone(), outcome, own });
-    match read_own(&path) {
+    match read_own(&path, openpgp) {
         Ok(None) => compared(MatchOutcome::Differ, None),
         Ok(Some(own)) => {
             let is_same = listed.size.is_none_or(|size| size == own.size)
@@ -128,7 +152,7 @@ fn compare_file(listed: &PublishedFile, dir: &Path) -> Result<ComparedFile, CliE
 }
 
 /// Reads and hashes the signer's own file. Returns `None` if it is no plain file.
-fn read_own(path: &Path) -> io::Result<Option<OwnFile>> {
+fn read_own(path: &Path, mut openpgp: Option<&mut OpenpgpFile>) -> io::Result<Option<OwnFile>> {
     // Looked at before it is opened: a FIFO would wait for a writer.
     if !fs::metadata(path)?.is_file() {
         return Ok(None);
@@ -137,5 +161,13 @@ fn read_own(path: &Path) -> io::Result<Option<OwnFile>> {
     if !file.metadata()?.is_file() {
         return Ok(None);
     }
-    OwnFile::hash(|block| for_each_block(&mut file, block)).map(Some)
+    let own = OwnFile::hash(|hash| {
+        for_each_block(&mut file, |block| {
+            hash(block);
+            if let Some(openpgp) = &mut openpgp {
+                openpgp.update(block);
+            }
+        })
+    });
+    own.map(Some)
 }

@@ -32,6 +32,8 @@ pub(crate) struct Review<'a> {
     pub(crate) format: KeyFormat,
     /// The formats to sign besides our own.
     pub(crate) formats: &'a BTreeSet<OtherFormat>,
+    /// How many files are signed by themselves for OpenPGP.
+    pub(crate) openpgp_files: usize,
 }
 
 impl Review<'_> {
@@ -125,19 +127,23 @@ impl Review<'_> {
     fn describe_formats(&self) -> Option<String> {
         let names: Vec<&str> = self.formats.iter().map(|format| format.name()).collect();
         let also = self.formats.iter().map(|format| format.signature_count()).sum::<usize>();
-        let count = self.to_sign.signature_count() + also;
-        let times = format!("your key signs {count} time{}", plural(count));
-        match (names.is_empty(), self.format) {
-            (true, KeyFormat::Ed25519) => None,
-            (true, KeyFormat::Fido) => Some(format!("  touch      {times}, and wants a touch for each")),
-            (false, KeyFormat::Ed25519) => {
-                Some(format!("  also       SHA256SUMS for {}; {times}", names.join(", ")))
-            }
-            (false, KeyFormat::Fido) => Some(format!(
-                "  also       SHA256SUMS for {}; {times}, and wants a touch for each",
-                names.join(", ")
-            )),
+        let count = self.to_sign.signature_count() + also + self.openpgp_files;
+        let mut times = format!("your key signs {count} time{}", plural(count));
+        if self.format == KeyFormat::Fido {
+            times += ", and wants a touch for each";
         }
+        if names.is_empty() {
+            return (self.format == KeyFormat::Fido).then(|| format!("  touch      {times}"));
+        }
+        let files = match self.openpgp_files {
+            0 => String::new(),
+            files => format!(
+                ", and {files} file{} by {} for openpgp",
+                plural(files),
+                if files == 1 { "itself" } else { "themselves" }
+            ),
+        };
+        Some(format!("  also       SHA256SUMS for {}{files}; {times}", names.join(", ")))
     }
 
     /// The question tells as whom one signs, and what was not looked at.

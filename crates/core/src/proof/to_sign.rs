@@ -16,7 +16,7 @@ use crate::rules::place::{PlaceError, check_place};
 use crate::rules::snapshot::{ReadError, Scratch};
 use crate::rules::{chain, decide::sign::SignaturesBody, quorum::Consent};
 use crate::values::key::{PublicKey, Signature};
-use crate::values::other_format::{FormatMessage, OtherFormat, ReleaseSums};
+use crate::values::other_format::{FormatMessage, OpenpgpFile, OtherFormat, ReleaseSums, openpgp_contents};
 use crate::values::time::Timestamp;
 use crate::values::{digest::Sha512, json::ParseError, path::RepoPath, shown::shown_text};
 use crate::{json_fields, proof::state::State, proof::state::StateSubject};
@@ -302,10 +302,21 @@ impl FormatsToSign<'_> {
         &self,
         format: OtherFormat,
         signer: &PublicKey,
+        files: &[OpenpgpFile],
         sign: impl Fn(&FormatMessage) -> Result<Signature, E>,
     ) -> Result<String, E> {
+        format.sign(signer, &self.sums(), files, sign)
+    }
+
+    /// How many contents the release has that are signed by themselves for OpenPGP programs (D254); `None` if there are
+    /// more than can be.
+    pub fn openpgp_count(&self) -> Option<usize> {
+        openpgp_contents(&self.sums()).map(|contents| contents.len())
+    }
+
+    fn sums(&self) -> ReleaseSums<'_> {
         let Self { index, mirrored_on, sums } = self;
-        format.sign(signer, &ReleaseSums { index, mirrored_on: *mirrored_on, text: sums }, sign)
+        ReleaseSums { index, mirrored_on: *mirrored_on, text: sums }
     }
 }
 

@@ -45,6 +45,8 @@ pub const PROOF_AGE_SECONDS: usize = 10 * 365 * 86_400;
 pub const SIGNATURES: usize = 2 * SIGNERS_FILE_ENTRIES;
 /// The most bytes of the signatures on one release in other formats: of every artifact signer, in every format.
 pub const OTHER_FORMATS_BYTES: usize = FILE_BYTES;
+/// Contents of a release that are signed by themselves for OpenPGP programs. In a release with more, none is.
+pub const OPENPGP_FILES: usize = 64;
 /// The most bytes of the metadata of a signers file: two URLs of 2 KiB, percent-encoded, and a path.
 pub const METADATA_BYTES: usize = 16 << 10;
 /// The most bytes of the history of a project's signers, assembled from its entries.

@@ -1,6 +1,7 @@
 //! Signatures that other programs verify (D100, D101): over the `SHA256SUMS` of a release, as OpenSSH, minisign and OpenPGP
 //! programs write them. A text has one form only: it is read, written again, and compared.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use blake2::{Blake2b512, Digest as _};
@@ -9,9 +10,8 @@ use thiserror::Error;
 
 use crate::json_words;
 use crate::values::key::{KeyFormat, PublicKey, SecretKey, Signature, decode_padded_base64, encode_base64};
-use crate::values::{
-    digest::Sha256, digest::Sha512, path::RepoPath, sshsig, sshsig::string, time::Timestamp,
-};
+use crate::values::{bounds::OPENPGP_FILES, digest::Sha256, digest::Sha512};
+use crate::values::{path::RepoPath, sshsig, sshsig::string, time::Timestamp};
 
 /// A format besides our own. Sorted by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,6 +37,12 @@ pub enum FormatError {
     Form,
     #[error("it does not verify for the SHA256SUMS of the release")]
     Signature,
+    #[error(
+        "it signs a file by itself that the release does not have, or in a release of more than {OPENPGP_FILES}"
+    )]
+    NoSuchFile,
+    #[error("its signature on a file does not verify for the digest that it states")]
+    FileSignature,
 }
 
 json_words!(OtherFormat { Minisign = "minisign", Openpgp = "openpgp", Ssh = "ssh" }
@@ -51,7 +57,7 @@ impl OtherFormat {
         }
     }
 
-    /// How many signatures of the key it takes. An agent that asks, asks so often.
+    /// How many signatures of the key it takes, besides those on files by themselves. An agent that asks, asks so often.
     pub fn signature_count(self) -> usize {
         match self {
             Self::Minisign | Self::Openpgp => 2,
@@ -59,11 +65,13 @@ impl OtherFormat {
         }
     }
 
-    /// The text that the other program reads; `sign` is the key's own operation.
+    /// The text that the other program reads; `sign` is the key's own operation. Of `files`, which the signer has read, it
+    /// signs those of the release by themselves if the format is OpenPGP.
     pub fn sign<E>(
         self,
         key: &PublicKey,
         sums: &ReleaseSums<'_>,
+        files: &[OpenpgpFile],
         sign: impl Fn(&FormatMessage) -> Result<Signature, E>,
     ) -> Result<String, E> {
         match self {
@@ -77,7 +85,16 @@ impl OtherFormat {
             Self::Openpgp => {
                 let certification = sign(&certification_message(key))?;
                 let signature = sign(&openpgp_message(key, sums))?;
-                Ok(write_openpgp(key, sums, &OpenpgpPair { certification, signature }))
+                let contents = openpgp_contents(sums).unwrap_or_default();
+                let read = files.iter().map(|file| (file.sha256(), file));
+                let read = read.filter(|(content, _)| contents.contains(content));
+                // Copies of one file are one content, which is signed once.
+                let signed = read.collect::<BTreeMap<_, _>>().into_iter().map(|(content, file)| {
+                    let signature = sign(&file.message(sums))?;
+                    Ok((content, FileSignature { digest: file.digest(sums), signature }))
+                });
+                let files = signed.collect::<Result<_, E>>()?;
+                Ok(write_openpgp(key, sums, &OpenpgpSignatures { certification, signature, files }))
             }
         }
     }
@@ -99,9 +116,10 @@ impl OtherFormat {
                 check(&global_message(&pair.signature, &comment), &pair.global)
             }
             Self::Openpgp => {
-                let pair = parse_openpgp(text, key, sums).ok_or(FormatError::Form)?;
-                check(&certification_message(key), &pair.certification)?;
-                check(&openpgp_message(key, sums), &pair.signature)
+                let signed = parse_openpgp(text, key, sums).ok_or(FormatError::Form)?;
+                check(&certification_message(key), &signed.certification)?;
+                check(&openpgp_message(key, sums), &signed.signature)?;
+                signed.verify_files(key, sums)
             }
         }
     }
@@ -263,10 +281,20 @@ const SIGNATURE_PACKET: u8 = 2;
 const KEY_PACKET: u8 = 6;
 const USER_ID_PACKET: u8 = 13;
 
-/// The signature by which a key names its owner, and the one on the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OpenpgpPair {
+/// The signature by which a key names its owner, the one on `SHA256SUMS`, and those on files by themselves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenpgpSignatures {
     pub certification: Signature,
+    pub signature: Signature,
+    /// By the SHA-256 of the content, as `SHA256SUMS` has it.
+    pub files: BTreeMap<Sha256, FileSignature>,
+}
+
+/// A signature on one file by itself, and the digest that was signed. Only those who have the content can say whether the
+/// digest is right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileSignature {
+    pub digest: Sha256,
     pub signature: Signature,
 }
 
@@ -280,28 +308,108 @@ struct PgpSigned<'a> {
     content: [&'a [u8]; 2],
 }
 
-/// The armored signature packets that are stored for one signer: on the certificate, and on `SHA256SUMS`.
-pub fn write_openpgp(key: &PublicKey, sums: &ReleaseSums<'_>, pair: &OpenpgpPair) -> String {
+/// The text that is stored for one signer: the armored signature packets on the certificate and on `SHA256SUMS`, and behind
+/// them a line for each file that was signed by itself.
+pub fn write_openpgp(key: &PublicKey, sums: &ReleaseSums<'_>, signed: &OpenpgpSignatures) -> String {
     let packets =
-        [certification_packet(key, &pair.certification), openpgp_packet(key, sums, &pair.signature)];
-    armor("SIGNATURE", &packets.concat())
+        [certification_packet(key, &signed.certification), openpgp_packet(key, sums, &signed.signature)];
+    let mut text = armor("SIGNATURE", &packets.concat());
+    for (content, FileSignature { digest, signature }) in &signed.files {
+        text += &format!("{content} {digest} {}\n", signature.to_base64());
+    }
+    text
 }
 
+/// The length of a line: two digests and a signature, each with what ends it.
+const FILE_LINE_BYTES: usize = 65 + 65 + 89;
+const END_OF_PACKETS: &str = "\n-----END PGP SIGNATURE-----\n";
+
 /// Parses the signatures in the armor. All else in it follows from the key, the time and the text.
-pub fn parse_openpgp(text: &str, key: &PublicKey, sums: &ReleaseSums<'_>) -> Option<OpenpgpPair> {
+pub fn parse_openpgp(text: &str, key: &PublicKey, sums: &ReleaseSums<'_>) -> Option<OpenpgpSignatures> {
     // Before anything is copied: no text of a key is longer.
     let longest = Signature::from_bytes([0xff; 64]);
-    let longest = OpenpgpPair { certification: longest, signature: longest };
-    if text.len() > write_openpgp(key, sums, &longest).len() {
+    let longest = OpenpgpSignatures { certification: longest, signature: longest, files: BTreeMap::new() };
+    if text.len() > write_openpgp(key, sums, &longest).len() + OPENPGP_FILES * FILE_LINE_BYTES {
         return None;
     }
     let encoded = text.strip_prefix("-----BEGIN PGP SIGNATURE-----\n\n")?;
-    let (encoded, _) = encoded.strip_suffix("\n-----END PGP SIGNATURE-----\n")?.rsplit_once("\n=")?;
+    let (encoded, lines) = encoded.split_once(END_OF_PACKETS)?;
+    let (encoded, _) = encoded.rsplit_once("\n=")?;
     let bytes = decode_padded_base64(&encoded.replace('\n', ""))?;
     let (certification, rest) = split_signature(&bytes)?;
     let (signature, _) = split_signature(rest)?;
-    let pair = OpenpgpPair { certification, signature };
-    (write_openpgp(key, sums, &pair) == text).then_some(pair)
+    let files = lines.lines().map(parse_file_line).collect::<Option<_>>()?;
+    let signed = OpenpgpSignatures { certification, signature, files };
+    (write_openpgp(key, sums, &signed) == text).then_some(signed)
+}
+
+fn parse_file_line(line: &str) -> Option<(Sha256, FileSignature)> {
+    let (content, rest) = line.split_once(' ')?;
+    let (digest, signature) = rest.split_once(' ')?;
+    let signature = Signature::from_bytes(decode_padded_base64(signature)?.try_into().ok()?);
+    Some((Sha256::parse(content)?, FileSignature { digest: Sha256::parse(digest)?, signature }))
+}
+
+/// The contents of a release that are signed by themselves: all, or none if there are more than [`OPENPGP_FILES`].
+pub fn openpgp_contents(sums: &ReleaseSums<'_>) -> Option<BTreeSet<Sha256>> {
+    let mut contents = BTreeSet::new();
+    for content in sums.text.lines().filter_map(|line| Sha256::parse(line.split_once("  ")?.0)) {
+        contents.insert(content);
+        if contents.len() > OPENPGP_FILES {
+            return None;
+        }
+    }
+    Some(contents)
+}
+
+impl OpenpgpSignatures {
+    /// Verifies what can be verified without the contents: the digests are the signer's word.
+    fn verify_files(&self, key: &PublicKey, sums: &ReleaseSums<'_>) -> Result<(), FormatError> {
+        if self.files.is_empty() {
+            return Ok(());
+        }
+        let contents = openpgp_contents(sums).ok_or(FormatError::NoSuchFile)?;
+        for (content, FileSignature { digest, signature }) in &self.files {
+            if !contents.contains(content) {
+                return Err(FormatError::NoSuchFile);
+            }
+            key.verify_text(digest.as_bytes(), signature).map_err(|_| FormatError::FileSignature)?;
+        }
+        Ok(())
+    }
+}
+
+/// A file of the signer's own, hashed while it is read. It is the only way to a signature on a file by itself, so that a
+/// key signs the digest of a content that was there, and no 32 bytes that someone names (D34, D254).
+#[derive(Debug, Clone, Default)]
+pub struct OpenpgpFile(sha2::Sha256);
+
+impl OpenpgpFile {
+    pub fn update(&mut self, block: &[u8]) {
+        self.0.update(block);
+    }
+
+    /// The SHA-256 of what was read.
+    fn sha256(&self) -> Sha256 {
+        Sha256::from_bytes(self.0.clone().finalize().into())
+    }
+
+    /// What a key signs of the file.
+    pub fn message(&self, sums: &ReleaseSums<'_>) -> FormatMessage {
+        FormatMessage(self.digest(sums).as_bytes().to_vec())
+    }
+
+    /// Hashes the content, and after it the head of the signature. That names no key, so one digest serves all signers.
+    fn digest(&self, sums: &ReleaseSums<'_>) -> Sha256 {
+        let head = file_head(sums);
+        let hasher = self.0.clone().chain_update(&head).chain_update(head_end(&head));
+        Sha256::from_bytes(hasher.finalize().into())
+    }
+}
+
+/// The signature packet on a file by itself, in the release of these sums.
+pub fn openpgp_file_packet(key: &PublicKey, sums: &ReleaseSums<'_>, signed: &FileSignature) -> Vec<u8> {
+    signature_packet(&file_head(sums), key, signed.digest.as_bytes(), &signed.signature)
 }
 
 /// A key with its owner's name, the key itself, as OpenPGP programs keep it in a keyring.
@@ -366,43 +474,59 @@ fn certified<'a>(key_part: &'a [u8], user_id_part: &'a [u8]) -> PgpSigned<'a> {
     PgpSigned { kind: 0x13, time: KEY_TIME, flags: &KEY_FLAGS, content: [key_part, user_id_part] }
 }
 
-/// OpenPGP's time ends in 2106. A later release has the last time that there is.
 fn on_sums<'a>(sums: &ReleaseSums<'a>) -> PgpSigned<'a> {
-    let time = u32::try_from(sums.mirrored_on.unix_seconds()).unwrap_or(u32::MAX);
-    PgpSigned { kind: 0x00, time, flags: &[], content: [sums.text.as_bytes(), &[]] }
+    PgpSigned { kind: 0x00, time: pgp_time(sums), flags: &[], content: [sums.text.as_bytes(), &[]] }
+}
+
+/// OpenPGP's time ends in 2106. A later release has the last time that there is.
+fn pgp_time(sums: &ReleaseSums<'_>) -> u32 {
+    u32::try_from(sums.mirrored_on.unix_seconds()).unwrap_or(u32::MAX)
+}
+
+/// The head of a signature on a file by itself: the time alone is signed with the content.
+fn file_head(sums: &ReleaseSums<'_>) -> Vec<u8> {
+    head(0x00, &time_part(pgp_time(sums)))
+}
+
+/// The head of a signature, with the parts that are signed.
+fn head(kind: u8, hashed: &[u8]) -> Vec<u8> {
+    let begin = [PGP_VERSION, kind, EDDSA, WITH_SHA256];
+    [&begin[..], &length_bytes::<2>(hashed), hashed].concat()
+}
+
+/// What is hashed after the head.
+fn head_end(head: &[u8]) -> Vec<u8> {
+    [&[PGP_VERSION, 0xff][..], &length_bytes::<4>(head)].concat()
+}
+
+fn time_part(time: u32) -> Vec<u8> {
+    [&[5, 2][..], &time.to_be_bytes()].concat()
 }
 
 impl PgpSigned<'_> {
     /// The head of the signature, which is signed with the content.
     fn head(&self, key: &PublicKey) -> Vec<u8> {
-        let time = [&[5, 2][..], &self.time.to_be_bytes()].concat();
         let issuer = [&[22, 33, PGP_VERSION][..], &openpgp_fingerprint(key)].concat();
-        let hashed = [time, self.flags.to_vec(), issuer].concat();
-        let begin = [PGP_VERSION, self.kind, EDDSA, WITH_SHA256];
-        [&begin[..], &length_bytes::<2>(&hashed), &hashed].concat()
+        head(self.kind, &[time_part(self.time), self.flags.to_vec(), issuer].concat())
     }
 
     fn message(&self, key: &PublicKey) -> FormatMessage {
         let head = self.head(key);
-        let end = [&[PGP_VERSION, 0xff][..], &length_bytes::<4>(&head)].concat();
-        let all = [self.content[0], self.content[1], &head, &end].concat();
+        let all = [self.content[0], self.content[1], &head, &head_end(&head)].concat();
         FormatMessage(Sha256::of(&all).as_bytes().to_vec())
     }
 
     fn packet(&self, key: &PublicKey, signature: &Signature) -> Vec<u8> {
-        let issuer = [&[9, 16][..], &openpgp_fingerprint(key)[12..]].concat();
-        let message = self.message(key);
-        let (r, s) = signature.ed25519_bytes().split_at(32);
-        let body = [
-            &self.head(key)[..],
-            &length_bytes::<2>(&issuer),
-            &issuer,
-            &message.as_bytes()[..2],
-            &write_number(r),
-            &write_number(s),
-        ];
-        packet(SIGNATURE_PACKET, &body.concat())
+        signature_packet(&self.head(key), key, self.message(key).as_bytes(), signature)
     }
+}
+
+fn signature_packet(head: &[u8], key: &PublicKey, digest: &[u8], signature: &Signature) -> Vec<u8> {
+    let issuer = [&[9, 16][..], &openpgp_fingerprint(key)[12..]].concat();
+    let (r, s) = signature.ed25519_bytes().split_at(32);
+    let issuer_length = length_bytes::<2>(&issuer);
+    let body = [head, &issuer_length, &issuer, &digest[..2], &write_number(r), &write_number(s)];
+    packet(SIGNATURE_PACKET, &body.concat())
 }
 
 /// A packet. Ours are all short, so that one byte says how long they are.

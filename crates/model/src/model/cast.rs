@@ -59,8 +59,8 @@ pub(crate) fn format_text(
     let index = RepoPath::parse(index).expect("the path of an index");
     let mirrored_on = Timestamp::from_unix_seconds(mirrored_on).expect("a time");
     let sums = ReleaseSums { index: &index, mirrored_on, text: sums };
-    let Ok(text) =
-        format.sign(&KEYS[person].1, &sums, |message| Ok::<_, Infallible>(message.sign_with(secret(person))));
+    let Ok(text) = format
+        .sign(&KEYS[person].1, &sums, &[], |message| Ok::<_, Infallible>(message.sign_with(secret(person))));
     text
 }
 

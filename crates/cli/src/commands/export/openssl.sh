@@ -23,11 +23,6 @@ index() {
     [ "${found%% *}" = "$1" ] || fail 'svc.index.json was changed'
     found=$(od -A n -v -t x1 "$here/svc.index.json.sha512" | tr -d ' \n') || fail 'svc.index.json.sha512 cannot be read'
     [ "$found" = "$1" ] || fail 'svc.index.json.sha512 was changed'
-    # What FIDO keys are given to sign, as `ssh-keygen -Y sign -n countersign` does it.
-    message=$({
-        printf 'SSHSIG\000\000\000\013countersign\000\000\000\000\000\000\000\006sha512\000\000\000\100'
-        cat "$here/svc.index.json.sha512"
-    } | sha256) || fail 'no SHA-256 can be computed'
 }
 
 # key NAME BASE64: keys/NAME.pem is this key and nothing else.
@@ -41,19 +36,6 @@ key() {
 # signature NAME
 signature() {
     signature_on "$1" svc.index.json.sha512
-}
-
-# touched NAME: by a FIDO key, which signs 69 bytes of its own: the SHA-256 of `ssh:`, flags of which the last says that
-# someone touched it, a counter, and the SHA-256 of what it was given.
-touched() {
-    plain "signatures/$1.signed"
-    framed=$(od -A n -v -t x1 "$here/signatures/$1.signed" | tr -d ' \n') || fail "signatures/$1.signed cannot be read"
-    [ "${#framed}" -eq 138 ] || fail "signatures/$1.signed has not 69 bytes"
-    case $framed in
-    e30610e8a162115960fe1ec223e6529c9f4b6e80200dcb5e5c321c8af1e2b1bf?[13579bdf]????????"$message") ;;
-    *) fail "signatures/$1.signed is not about the index" ;;
-    esac
-    signature_on "$1" "signatures/$1.signed"
 }
 
 # signature_on NAME FILE

@@ -4,15 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_core::values::other_format::{
-    NAMESPACE, OtherFormat, armor, openpgp_certificate, openpgp_fingerprint, openpgp_packet, parse_openpgp,
-    parse_ssh, trusted_comment, write_public_key,
+    NAMESPACE, OpenpgpSignatures, OtherFormat, armor, openpgp_certificate, openpgp_file_packet,
+    openpgp_fingerprint, openpgp_packet, parse_openpgp, parse_ssh, trusted_comment, write_public_key,
 };
 use countersign_core::values::{digest::Sha256, key::KeyFormat, key::PublicKey, key::encode_base64, wire};
 use countersign_core::{documents::layout, documents::signatures::OtherFormatsFile, rules::quorum};
 use countersign_explain::progress::groups_text;
+use serde::Serialize;
 
 use crate::commands::export::release::{
-    ExportedFile, ExportedRelease, ExportedSigner, SHA256SUMS, ToolScript, expect,
+    ExportedFile, ExportedRelease, ExportedSigner, SCRIPT, SHA256SUMS, ToolScript, expect,
 };
 use crate::{client::state::Shown, words::error::CliError};
 
@@ -57,6 +58,14 @@ impl FormatSignatures {
 pub(super) struct Export {
     pub(super) files: Vec<ExportedFile>,
     pub(super) script: String,
+    pub(super) left_out: Vec<LeftOut>,
+}
+
+/// A file of the release that signers signed by itself and that gets no `FILE.asc`, and why.
+#[derive(Debug, Serialize)]
+pub(super) struct LeftOut {
+    pub(super) file_name: String,
+    pub(super) reason: String,
 }
 
 impl Export {
@@ -73,7 +82,7 @@ impl Export {
         script.expected = expected.chain(std::mem::take(&mut script.expected)).collect();
         script.functions.push_str(PLAIN);
         let script = script.render(release, |signer| signatures.text_of(signer).map(|_| "signature"));
-        Self { files, script }
+        Self { files, script, left_out: Vec::new() }
     }
 
     /// `--for minisign`: signatures on `SHA256SUMS` as `minisign -V` reads them.
@@ -136,18 +145,19 @@ impl Export {
         Ok(Self::on_sums(release, &signatures, files, script))
     }
 
-    /// `--for openpgp`: signatures on `SHA256SUMS` as sqv and gpgv read them. A keyring has the keys of those who signed, since
-    /// only they have made a certificate.
+    /// `--for openpgp`: signatures on `SHA256SUMS`, and on files by themselves, as sqv and gpgv read them. A keyring has the keys
+    /// of those who signed, since only they have made a certificate.
     pub(super) fn for_openpgp(shown: &Shown, release: &ExportedRelease<'_>) -> Result<Self, CliError> {
         let signatures = FormatSignatures::find(shown, release, OtherFormat::Openpgp)?;
         let sums = release.sums();
-        let (mut packets, mut certificates) = (Vec::new(), BTreeMap::new());
+        let (mut packets, mut certificates, mut signed) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
         for signer in &release.signers {
             let key = &signer.signer.key;
             let text = signatures.text_of(signer);
-            if let Some(pair) = text.and_then(|text| parse_openpgp(text, key, &sums)) {
-                packets.extend(openpgp_packet(key, &sums, &pair.signature));
-                certificates.insert(*key, openpgp_certificate(key, &pair.certification));
+            if let Some(found) = text.and_then(|text| parse_openpgp(text, key, &sums)) {
+                packets.extend(openpgp_packet(key, &sums, &found.signature));
+                certificates.insert(*key, openpgp_certificate(key, &found.certification));
+                signed.insert(*key, found);
             }
         }
         let mut files = vec![
@@ -168,6 +178,7 @@ impl Export {
             }
             counts.push(format!("count {} {name}.pgp", group.threshold));
         }
+        let left_out = add_openpgp_files(release, &signed, &mut files);
         let script = ToolScript {
             needs: "sqv 1.0 or newer, or gpgv 2.2 or newer",
             checks: "#   - every signature below holds: `sqv` or `gpgv` over SHA256SUMS, with the keys in keys.pgp,",
@@ -177,7 +188,7 @@ impl Export {
                 openpgp_fingerprint(&signer.signer.key).iter().map(|byte| format!("{byte:02X}")).collect()
             },
         };
-        Ok(Self::on_sums(release, &signatures, files, script))
+        Ok(Self { left_out, ..Self::on_sums(release, &signatures, files, script) })
     }
 
     /// `--for openssl`: raw signatures and PEM keys, as `openssl pkeyutl -verify -rawin` reads them.
@@ -189,6 +200,7 @@ impl Export {
             ExportedFile::new(wire::SIGNERS_FILE, release.signers_file),
             ExportedFile::new(SHA256SUMS, release.sha256sums.as_str()),
         ];
+        let mut is_touched = false;
         for ExportedSigner { id, signer, signature } in &release.signers {
             let key = spki_base64(&signer.key);
             let pem = format!("-----BEGIN PUBLIC KEY-----\n{key}\n-----END PUBLIC KEY-----\n");
@@ -196,6 +208,7 @@ impl Export {
             if let Some(signature) = signature {
                 files.push(ExportedFile::new(format!("signatures/{id}.sig"), *signature.ed25519_bytes()));
                 let framed = signature.framed(index_digest);
+                is_touched |= framed.is_some();
                 files.extend(framed.map(|bytes| ExportedFile::new(format!("signatures/{id}.signed"), bytes)));
             }
         }
@@ -204,7 +217,8 @@ impl Export {
             checks: "\
 #   - every signature below holds: Ed25519 over the 64 bytes of the SHA-512 of svc.index.json,
 #   - SHA256SUMS is the one of this release, and the signed index has each of its digests,",
-            functions: include_str!("openssl.sh").to_owned(),
+            functions: [include_str!("openssl.sh"), if is_touched { include_str!("fido.sh") } else { "" }]
+                .concat(),
             expected: vec![
                 expect("svc.signers.json", release.signers_file.as_bytes()),
                 format!("index {index_digest}"),
@@ -217,8 +231,75 @@ impl Export {
                 KeyFormat::Fido => "touched",
             })
         });
-        Self { files, script }
+        Self { files, script, left_out: Vec::new() }
     }
+}
+
+/// Adds `FILE.asc` for each file that enough signers have signed by itself (D254). They must have signed one digest: without
+/// the content no one can say here which of two is right.
+fn add_openpgp_files(
+    release: &ExportedRelease<'_>,
+    signed: &BTreeMap<PublicKey, OpenpgpSignatures>,
+    files: &mut Vec<ExportedFile>,
+) -> Vec<LeftOut> {
+    let published = &release.artifact.index.published_files;
+    let own = files.iter().map(|file| file.name.as_str()).chain([SCRIPT]);
+    let released = published.iter().map(|file| file.file_name.as_str());
+    let mut taken: Vec<String> = own.chain(released).map(str::to_lowercase).collect();
+    let mut left_out = Vec::new();
+    for file in published {
+        let mut by_digest: BTreeMap<Sha256, Vec<&ExportedSigner<'_>>> = BTreeMap::new();
+        let mut packets = Vec::new();
+        for signer in &release.signers {
+            let key = &signer.signer.key;
+            let signatures = signed.get(key).zip(file.digests.sha256);
+            let found = signatures.and_then(|(signatures, content)| signatures.files.get(&content));
+            if let Some(found) = found {
+                packets.extend(openpgp_file_packet(key, &release.sums(), found));
+                by_digest.entry(found.digest).or_default().push(signer);
+            }
+        }
+        let name = format!("{}.asc", file.file_name);
+        let signers: BTreeSet<PublicKey> =
+            by_digest.values().flatten().map(|signer| signer.signer.key).collect();
+        let reason = if signers.is_empty() {
+            continue;
+        } else if by_digest.len() > 1 {
+            let said = by_digest.iter().map(|(digest, signers)| {
+                let names: Vec<String> = signers.iter().map(|signer| signer.name()).collect();
+                format!("{digest} by {}", names.join(" and "))
+            });
+            let said: Vec<String> = said.collect();
+            format!("its signers signed different digests: {}", said.join(", "))
+        } else if !quorum::is_met(release.groups(), &signers) {
+            format!("too few have signed it by itself: it {}", groups_text(&release.progress_of(&signers)))
+        } else if !is_plain(&name) {
+            "its name has other characters than ASCII letters, digits and -._/:@+~, or begins with - or ~"
+                .to_owned()
+        } else if taken.iter().any(|taken| collide(taken, &name.to_lowercase())) {
+            format!("{name} is the name of another file")
+        } else {
+            taken.push(name.to_lowercase());
+            files.push(ExportedFile::new(name, armor("SIGNATURE", &packets)));
+            continue;
+        };
+        left_out.push(LeftOut { file_name: file.file_name.to_string(), reason });
+    }
+    left_out
+}
+
+/// Whether a name can stand in a script as it is, and beside a command. A shell replaces `~` at the beginning of a word, and
+/// programs take `-` there for an option.
+fn is_plain(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._/:@+~".contains(&byte))
+        && !name.starts_with(['~', '-'])
+}
+
+/// Whether two paths cannot be files of one directory, because they are the same or one is a directory of the other.
+fn collide(one: &str, other: &str) -> bool {
+    let is_inside =
+        |inner: &str, outer: &str| inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/'));
+    one == other || is_inside(one, other) || is_inside(other, one)
 }
 
 /// What stands before the 32 bytes of an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410).

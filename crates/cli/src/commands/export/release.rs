@@ -187,6 +187,11 @@ pub(super) fn expect(name: &str, bytes: &[u8]) -> String {
 }
 
 impl ExportedSigner<'_> {
+    /// The name for a message, or the key of a signer without one.
+    pub(super) fn name(&self) -> String {
+        shown_signer_name(self.signer).unwrap_or_else(|| self.signer.key.to_string())
+    }
+
     /// The comment that says who it is.
     pub(super) fn comment(&self) -> String {
         let name = shown_signer_name(self.signer).unwrap_or_else(|| "no name".to_owned());
@@ -199,7 +204,7 @@ impl ExportedSigner<'_> {
 
 pub(super) const SCRIPT: &str = "verify.sh";
 
-/// A file of an export. The name is one of ours, never text from outside.
+/// A file of an export. The name is one of ours, or that of a released file and `.asc`, if it is plain.
 #[derive(Debug)]
 pub(super) struct ExportedFile {
     pub(super) name: String,

@@ -8,7 +8,8 @@ use countersign_core::documents::{
 };
 use countersign_core::proof::to_sign::{SigningRequest, Subject, ToSign};
 use countersign_core::values::{
-    key::KeyFormat, key::PublicKey, other_format::OtherFormat, path::RepoPath, shown::plural, time::Timestamp,
+    bounds::OPENPGP_FILES, key::KeyFormat, key::PublicKey, other_format::OtherFormat, path::RepoPath,
+    shown::plural, time::Timestamp,
 };
 use countersign_explain::describe::{Description, describe};
 use serde_json::{Value, json};
@@ -17,7 +18,7 @@ use crate::client::{ServerClient, session::KeyRing, session::Session, state::Sho
 use crate::client::{submission::Submitted, targets::Target};
 use crate::evidence::carried::{SignedFile, check_output, mark_done, read, submit_all};
 use crate::evidence::review::{Review, describe_comparison};
-use crate::evidence::{comparison, comparison::Comparison, proof, proof::Network};
+use crate::evidence::{comparison, comparison::Comparison, comparison::ForOpenpgp, proof, proof::Network};
 use crate::words::{error::CliError, error::shown_path, output, output::Several, table::when_text};
 use crate::{args::SignArgs, keys::PublicHalf, keys::SigningKey};
 use crate::{settings::config_dir::write, settings::trust::TrustFile};
@@ -86,10 +87,12 @@ impl Signing<'_> {
         let to_sign = check(request)?;
         check_trust(&to_sign, network)?;
         check_asked(&to_sign, &you)?;
-        let comparison = compare(args, &to_sign.subject)?;
-        let description = describe_request(request, &to_sign, shown)?;
         let format = self.format_of(&to_sign);
         let formats = choose_formats(session, args, &to_sign, format)?;
+        let openpgp_files = count_openpgp_files(session, args, &to_sign, &formats)?;
+        let for_openpgp = if openpgp_files == 0 { ForOpenpgp::No } else { ForOpenpgp::Yes };
+        let comparison = compare(args, &to_sign.subject, for_openpgp)?;
+        let description = describe_request(request, &to_sign, shown)?;
         let review = Review {
             to_sign: &to_sign,
             description: &description,
@@ -98,6 +101,7 @@ impl Signing<'_> {
             you,
             format,
             formats: &formats,
+            openpgp_files,
         };
         let text = review.text(session.output);
         if let Some(mismatch) = comparison.as_ref().filter(|comparison| !comparison.is_match()) {
@@ -123,7 +127,7 @@ impl Signing<'_> {
     /// Compares a file that no longer asks for your signature, where --files asks for it (D244).
     pub(super) fn compare_again(&self, request: &SigningRequest) -> Result<Option<Comparison>, CliError> {
         let (session, path, to_sign) = (self.session, &request.path, check(request)?);
-        let Some(compared) = compare(self.args, &to_sign.subject)? else { return Ok(None) };
+        let Some(compared) = compare(self.args, &to_sign.subject, ForOpenpgp::No)? else { return Ok(None) };
         if compared.is_match() {
             return Ok(Some(compared));
         }
@@ -187,12 +191,13 @@ pub(super) struct Reviewed {
 
 impl Reviewed {
     pub(super) fn sign(&self, key: &SigningKey) -> Result<SignaturesBody, CliError> {
-        let Self { to_sign, you, formats, .. } = self;
+        let Self { to_sign, you, formats, comparison } = self;
         let mut submission = to_sign.sign(*you, |digest| key.sign(digest))?;
         if !formats.is_empty() {
             let texts = to_sign.formats().map_err(|error| no_formats(to_sign, error))?;
+            let files = comparison.as_ref().map_or(&[][..], |comparison| &comparison.openpgp);
             let sign = |format: &OtherFormat| {
-                Ok((*format, texts.sign(*format, you, |message| key.sign_message(message))?))
+                Ok((*format, texts.sign(*format, you, files, |message| key.sign_message(message))?))
             };
             submission.other_formats = formats.iter().map(sign).collect::<Result<_, CliError>>()?;
         }
@@ -265,9 +270,13 @@ pub(super) fn check_trust(to_sign: &ToSign, network: Network) -> Result<(), CliE
     }
 }
 
-fn compare(args: &SignArgs, subject: &Subject) -> Result<Option<Comparison>, CliError> {
+fn compare(
+    args: &SignArgs,
+    subject: &Subject,
+    for_openpgp: ForOpenpgp,
+) -> Result<Option<Comparison>, CliError> {
     match (&args.files, subject) {
-        (Some(dir), Subject::Release { index, .. }) => comparison::compare(index, dir).map(Some),
+        (Some(dir), Subject::Release { index, .. }) => comparison::compare(index, dir, for_openpgp).map(Some),
         (Some(_) | None, Subject::Release { .. } | Subject::Proposal { .. }) => Ok(None),
     }
 }
@@ -318,6 +327,25 @@ fn choose_formats(
             Ok(BTreeSet::new())
         }
     }
+}
+
+/// How many files of the release are signed by themselves: all or none (D254). Only the signer's own files are.
+fn count_openpgp_files(
+    session: &Session,
+    args: &SignArgs,
+    to_sign: &ToSign,
+    formats: &BTreeSet<OtherFormat>,
+) -> Result<usize, CliError> {
+    if args.files.is_none() || !formats.contains(&OtherFormat::Openpgp) {
+        return Ok(0);
+    }
+    let count = to_sign.formats().map_err(|error| no_formats(to_sign, error))?.openpgp_count();
+    if count.is_none() {
+        session.output.note(&format!(
+            "The release has more than {OPENPGP_FILES} files: for OpenPGP you sign SHA256SUMS, and no file by itself."
+        ));
+    }
+    Ok(count.unwrap_or_default())
 }
 
 fn no_formats(to_sign: &ToSign, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> CliError {

@@ -1,5 +1,6 @@
 //! Releases that are verified without our tool: what `export` writes, and what the exported script accepts and refuses.
 
+mod files;
 mod refused;
 pub(crate) mod scene;
 mod script;

@@ -174,7 +174,7 @@ fn a_team_with_fido_keys_signs_objects_revokes_and_vetoes() {
     }
     let revoke = ["revoke", &index, "--reason", "a bad build", "--yes"];
     agent.run_as(&computer, "frieda", &revoke, 2);
-    assert_eq!(computer.run(&["verify", text(&file), "--yes"]).code, 3);
+    assert_eq!(computer.run(&["verify", text(&file), "--yes"]).code, 4);
 
     // New signers, which the master vetoes.
     signers_file(&computer, &[]);

@@ -29,7 +29,7 @@ pub struct SignaturesBody {
     /// By path: the file itself and, for a signers file, its metadata.
     pub signatures: BTreeMap<RepoPath, Signature>,
     /// By format, `minisign`, `openpgp` or `ssh`: the signer's signatures on the `SHA256SUMS` of a release, as those programs write
-    /// them. Optional. They count for nothing here.
+    /// them. `openpgp` can go on with signatures on files by themselves. Optional. They count for nothing here.
     #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, String>, nullable = false))]
     #[serde(skip_serializing_if = "FormatTexts::is_empty")]
     pub other_formats: FormatTexts,
@@ -88,7 +88,8 @@ pub enum SignRefusal {
     #[error("The {format} signature for {path} is refused: {error}")]
     BadFormat { format: OtherFormat, path: RepoPath, error: FormatError },
     #[error(
-        "The signatures on {0} in other formats would have more than {OTHER_FORMATS_BYTES} bytes: sign without them"
+        "The signatures on {0} in other formats would have more than {OTHER_FORMATS_BYTES} bytes: sign no file \
+         by itself, or sign without them"
     )]
     FormatsTooLarge(RepoPath),
     #[error(transparent)]

@@ -1,16 +1,19 @@
 //! Signatures for other programs (D101, D102): the same as theirs, in one form only, and never one of ours (D34).
 
 use countersign_core::documents::signatures::OtherFormatsFile;
-use countersign_core::values::bounds::{OTHER_FORMATS_BYTES, SIGNERS_FILE_ENTRIES};
+use countersign_core::values::bounds::{OPENPGP_FILES, OTHER_FORMATS_BYTES, SIGNERS_FILE_ENTRIES};
 use countersign_core::values::other_format::{
-    FormatError, FormatMessage, OpenpgpPair, OtherFormat, Pair, ReleaseSums,
+    FileSignature, FormatError, FormatMessage, OpenpgpFile, OpenpgpSignatures, OtherFormat, Pair, ReleaseSums,
 };
 use countersign_core::values::path::RepoPath;
-use countersign_core::values::{digest::Sha512, key::PublicKey, key::Signature, other_format};
+use countersign_core::values::{
+    digest::Sha256, digest::Sha512, key::PublicKey, key::Signature, other_format,
+};
 use countersign_core::values::{key::SecretKey, time::Timestamp};
 use countersign_testing::evidence::noon;
 use countersign_testing::{
-    INDEX, alice, at, bob, documents::other_formats, format_text, key, path, sign_format, signed_request,
+    INDEX, alice, at, bob, documents::other_formats, format_text, key, path, sign_files, sign_format,
+    signed_request,
 };
 use serde_json::Value;
 
@@ -51,9 +54,15 @@ fn minisigns_legacy_kind_is_refused_although_minisign_accepts_it() {
 #[test]
 fn no_other_spelling_of_a_signature_is_accepted() {
     let openpgp = format_text(OtherFormat::Openpgp, &alice(), INDEX, SUMS);
-    for (format, text) in
-        [(OtherFormat::Ssh, SSH), (OtherFormat::Minisign, MINISIGN), (OtherFormat::Openpgp, openpgp.as_str())]
-    {
+    let index = path(INDEX);
+    let with_files = sign_files(OtherFormat::Openpgp, &alice(), &openpgp_sums(&index), &[b"one", b"two"]);
+    assert_eq!(verify(OtherFormat::Openpgp, &with_files), Ok(()));
+    for (format, text) in [
+        (OtherFormat::Ssh, SSH),
+        (OtherFormat::Minisign, MINISIGN),
+        (OtherFormat::Openpgp, openpgp.as_str()),
+        (OtherFormat::Openpgp, with_files.as_str()),
+    ] {
         for (i, byte) in text.bytes().enumerate() {
             for other in [byte ^ 1, b'A', b'\n', b' ', b'='] {
                 let mut changed = text.as_bytes().to_vec();
@@ -147,7 +156,12 @@ fn openpgp_sums(index: &RepoPath) -> ReleaseSums<'_> {
     ReleaseSums { index, mirrored_on: noon(), text: SUMS }
 }
 
-const SIGNED_KINDS: [SignedKind; 7] = [
+/// A file whose content is the sums.
+fn file() -> OpenpgpFile {
+    read(SUMS.as_bytes())
+}
+
+const SIGNED_KINDS: [SignedKind; 8] = [
     SignedKind {
         name: "a document",
         sign: || alice().sign(&digest()),
@@ -188,6 +202,17 @@ const SIGNED_KINDS: [SignedKind; 7] = [
         name: "openpgp's certificate",
         sign: || other_format::certification_message(&alice().public_key()).sign_with(&alice()),
         accepts: |key, signature| other_format::certification_message(key).is_signed_by(key, signature),
+    },
+    SignedKind {
+        name: "openpgp's file",
+        sign: || {
+            let (index, text) = (path(INDEX), format!("{}  sums\n", Sha256::of(SUMS.as_bytes())));
+            let sums = ReleaseSums { text: &text, ..openpgp_sums(&index) };
+            let text = sign_files(OtherFormat::Openpgp, &alice(), &sums, &[SUMS.as_bytes()]);
+            let signed = other_format::parse_openpgp(&text, &alice().public_key(), &sums).unwrap();
+            signed.files.values().next().unwrap().signature
+        },
+        accepts: |key, signature| file().message(&openpgp_sums(&path(INDEX))).is_signed_by(key, signature),
     },
 ];
 
@@ -281,6 +306,20 @@ fn a_file_of_every_signer_is_too_large_only_if_its_path_is_full_of_quotation_mar
     assert_eq!(OtherFormatsFile::parse(&written), Ok(file.clone()));
     file.entries.insert(bob().public_key(), texts);
     assert!(OtherFormatsFile::parse(&file.write()).is_err(), "one key too many");
+    // As many signers as fit with all files that can be signed by themselves.
+    let index = path(INDEX);
+    let (contents, text) = numbered(OPENPGP_FILES);
+    let sums = ReleaseSums { text: &text, ..openpgp_sums(&index) };
+    let lines =
+        sign_numbered(&alice(), &sums, &contents)[sign_numbered(&alice(), &sums, &[]).len()..].to_owned();
+    let mut with_files = OtherFormatsFile::default();
+    for (key, texts) in file.entries.iter().take(130) {
+        let mut texts = texts.clone();
+        texts.get_mut(&OtherFormat::Openpgp).unwrap().push_str(&lines);
+        with_files.entries.insert(*key, texts);
+    }
+    let size = with_files.write().len();
+    assert!(size <= OTHER_FORMATS_BYTES && size + size / 20 > OTHER_FORMATS_BYTES, "{size} bytes");
     let padded = [written.as_slice(), &vec![b' '; OTHER_FORMATS_BYTES + 1 - written.len()]].concat();
     assert!(OtherFormatsFile::parse(&padded[..OTHER_FORMATS_BYTES]).is_ok());
     assert!(OtherFormatsFile::parse(&padded).is_err());
@@ -313,6 +352,13 @@ fn openpgp_packets_are_those_that_the_stock_tools_accepted() {
         assert_eq!(certificate, unhex(&vector["certificate"]));
         let packet = other_format::openpgp_packet(&key, &sums, &signature);
         assert_eq!(packet, unhex(&vector["signature_packet"]));
+        let content = vectors["file"].as_str().unwrap().as_bytes();
+        let text = sign_files(OtherFormat::Openpgp, &secret, &sums, &[content]);
+        let file = other_format::parse_openpgp(&text, &key, &sums).unwrap().files[&Sha256::of(content)];
+        assert_eq!(file.digest.as_bytes().to_vec(), unhex(&vectors["file_digest"]));
+        assert_eq!(file.signature.to_bytes(), unhex(&vector["file_signature"]));
+        let packet = other_format::openpgp_file_packet(&key, &sums, &file);
+        assert_eq!(packet, unhex(&vector["file_packet"]));
     }
 }
 
@@ -325,9 +371,9 @@ fn openpgp_numbers_without_leading_zeros_are_read_back() {
         bytes[..zeros].fill(0);
         bytes[32..32 + zeros].fill(0);
         let signature = Signature::from_bytes(bytes);
-        let pair = OpenpgpPair { certification: signature, signature };
-        let text = other_format::write_openpgp(&key, &sums, &pair);
-        assert_eq!(other_format::parse_openpgp(&text, &key, &sums), Some(pair), "{zeros}");
+        let signed = OpenpgpSignatures { certification: signature, signature, files: Default::default() };
+        let text = other_format::write_openpgp(&key, &sums, &signed);
+        assert_eq!(other_format::parse_openpgp(&text, &key, &sums), Some(signed), "{zeros}");
     }
 }
 
@@ -343,4 +389,132 @@ fn openpgps_time_ends_in_2106_and_later_releases_have_the_last_one() {
     };
     assert_ne!(text_at("2106-02-07T06:28:14Z"), text_at("2106-02-07T06:28:15Z"));
     assert_eq!(text_at("2106-02-07T06:28:15Z"), text_at("2300-01-01T00:00:00Z"));
+}
+
+// Files by themselves (D254).
+
+fn read(content: &[u8]) -> OpenpgpFile {
+    let mut file = OpenpgpFile::default();
+    content.chunks(3).for_each(|block| file.update(block));
+    file
+}
+
+/// So many different files, and the sums of a release of them.
+fn numbered(count: usize) -> (Vec<String>, String) {
+    let contents: Vec<String> = (0..count).map(|number| format!("content {number}")).collect();
+    let line = |content: &String| format!("{}  file of {content}\n", Sha256::of(content.as_bytes()));
+    let sums = contents.iter().map(line).collect();
+    (contents, sums)
+}
+
+fn sign_numbered(key: &SecretKey, sums: &ReleaseSums<'_>, contents: &[String]) -> String {
+    let contents: Vec<&[u8]> = contents.iter().map(String::as_bytes).collect();
+    sign_files(OtherFormat::Openpgp, key, sums, &contents)
+}
+
+fn verify_openpgp(text: &str, sums: &ReleaseSums<'_>) -> Result<(), FormatError> {
+    OtherFormat::Openpgp.verify(text, &alice().public_key(), sums)
+}
+
+#[test]
+fn a_signer_signs_each_content_of_the_release_once_and_nothing_else() {
+    let (index, (contents, text)) = (path(INDEX), numbered(3));
+    let sums = ReleaseSums { text: &text, ..openpgp_sums(&index) };
+    let offered = [&contents[..], &contents[..1], &["of another release".to_owned()]].concat();
+    let signed = sign_numbered(&alice(), &sums, &offered);
+    assert_eq!(verify_openpgp(&signed, &sums), Ok(()));
+    let parsed = other_format::parse_openpgp(&signed, &alice().public_key(), &sums).unwrap();
+    assert_eq!(parsed.files.len(), 3);
+    for content in &contents {
+        let file = &parsed.files[&Sha256::of(content.as_bytes())];
+        assert_eq!(file.digest.as_bytes(), read(content.as_bytes()).message(&sums).as_bytes());
+    }
+    // All but the lines is what signs the sums alone.
+    assert!(signed.starts_with(&sign_numbered(&alice(), &sums, &[])));
+    for format in [OtherFormat::Ssh, OtherFormat::Minisign] {
+        let read: Vec<&[u8]> = contents.iter().map(String::as_bytes).collect();
+        assert_eq!(sign_files(format, &alice(), &sums, &read), sign_format(format, &alice(), &sums));
+    }
+    // Every signer signs the same digest, and another one in a release of another time.
+    let bobs = sign_numbered(&bob(), &sums, &contents);
+    let bobs = other_format::parse_openpgp(&bobs, &bob().public_key(), &sums).unwrap();
+    let later = ReleaseSums { mirrored_on: at("2026-02-01T12:00:01Z"), ..sums };
+    for (content, file) in &parsed.files {
+        assert_eq!(bobs.files[content].digest, file.digest);
+        assert_ne!(bobs.files[content].signature, file.signature);
+    }
+    assert_ne!(read(b"content 1").message(&later), read(b"content 1").message(&sums));
+}
+
+#[test]
+fn lines_have_one_form_one_order_and_signatures_of_the_signer() {
+    let (index, (contents, text)) = (path(INDEX), numbered(3));
+    let sums = ReleaseSums { text: &text, ..openpgp_sums(&index) };
+    let signed = sign_numbered(&alice(), &sums, &contents);
+    let alone = sign_numbered(&alice(), &sums, &[]);
+    let lines: Vec<&str> = signed[alone.len()..].split_inclusive('\n').collect();
+    let with = |lines: &[&str]| verify_openpgp(&(alone.clone() + &lines.concat()), &sums);
+    assert_eq!(with(&lines), Ok(()));
+    assert_eq!(with(&lines[1..]), Ok(()), "some files are enough");
+    let without_end = lines[2].trim_end();
+    let capitals = lines[2].replacen(&lines[2][..64], &lines[2][..64].to_ascii_uppercase(), 1);
+    let malformed = [
+        vec![lines[0], lines[0]],
+        vec![lines[1], lines[0]],
+        vec![lines[0], "\n"],
+        vec![lines[0], lines[1], without_end],
+        vec![&capitals],
+        vec![&lines[2][1..]],
+    ];
+    for lines in malformed {
+        assert_eq!(with(&lines), Err(FormatError::Form), "{lines:?}");
+    }
+    // Words in the wrong places, of another signer, or of another release.
+    let [content, digest, signature] = lines[0].trim_end().split(' ').collect::<Vec<_>>()[..] else {
+        panic!()
+    };
+    let other = lines[1].split(' ').nth(1).unwrap();
+    let bobs = sign_numbered(&bob(), &sums, &contents);
+    let bobs = bobs.lines().find(|line| line.starts_with(content)).unwrap().split(' ').nth(2).unwrap();
+    for (digest, signature) in [(other, signature), (content, signature), (digest, bobs)] {
+        let line = format!("{content} {digest} {signature}\n");
+        assert_eq!(with(&[&line]), Err(FormatError::FileSignature), "{line}");
+    }
+    let strange = format!("{} {digest} {signature}\n", Sha256::of(b"elsewhere"));
+    assert_eq!(with(&[&strange]), Err(FormatError::NoSuchFile));
+    // A digest is the signer's word. Without the content no one can say that it is wrong.
+    let swapped = format!("{content} {}", &lines[1][65..]);
+    assert_eq!(with(&[&swapped]), Ok(()));
+}
+
+#[test]
+fn no_file_is_signed_by_itself_in_a_release_of_too_many() {
+    let index = path(INDEX);
+    let (contents, text) = numbered(OPENPGP_FILES);
+    let sums = ReleaseSums { text: &text, ..openpgp_sums(&index) };
+    let signed = sign_numbered(&alice(), &sums, &contents);
+    assert_eq!(verify_openpgp(&signed, &sums), Ok(()));
+    assert_eq!(signed.lines().filter(|line| line.len() > 64).count(), OPENPGP_FILES);
+    let (contents, text) = numbered(OPENPGP_FILES + 1);
+    let sums = ReleaseSums { text: &text, ..openpgp_sums(&index) };
+    assert_eq!(other_format::openpgp_contents(&sums), None);
+    let alone = sign_numbered(&alice(), &sums, &contents);
+    assert_eq!(alone, sign_numbered(&alice(), &sums, &[]));
+    // What another program makes is refused.
+    let mut made = other_format::parse_openpgp(&alone, &alice().public_key(), &sums).unwrap();
+    for content in &contents {
+        let message = read(content.as_bytes()).message(&sums);
+        let (digest, signature) =
+            (Sha256::from_bytes(message.as_bytes().try_into().unwrap()), message.sign_with(&alice()));
+        made.files.insert(Sha256::of(content.as_bytes()), FileSignature { digest, signature });
+        let text = other_format::write_openpgp(&alice().public_key(), &sums, &made);
+        let is_longer = made.files.len() > OPENPGP_FILES;
+        let error = if is_longer { FormatError::Form } else { FormatError::NoSuchFile };
+        assert_eq!(verify_openpgp(&text, &sums), Err(error));
+    }
+    // Copies are one content.
+    let (contents, mut text) = numbered(OPENPGP_FILES);
+    text += &text.replace("file of", "copy of");
+    let sums = ReleaseSums { text: &text, ..openpgp_sums(&index) };
+    assert_eq!(verify_openpgp(&sign_numbered(&alice(), &sums, &contents), &sums), Ok(()));
 }

@@ -312,12 +312,13 @@ fn a_release_is_signed_in_the_formats_that_its_signers_ask_for() {
     let formats = to_sign.formats().expect("digests of all files");
     let sums = render_sha256sums(&release_index("v1")).expect("digests of all files");
     for format in OtherFormat::ALL {
-        let text = formats
-            .sign(format, &alice().public_key(), |message| Ok::<_, Infallible>(message.sign_with(&alice())));
+        let text = formats.sign(format, &alice().public_key(), &[], |message| {
+            Ok::<_, Infallible>(message.sign_with(&alice()))
+        });
         let sums =
             ReleaseSums { index: &path(INDEX), mirrored_on: release_index("v1").mirrored_on, text: &sums };
         assert_eq!(format.verify(&text.expect("a signature"), &alice().public_key(), &sums), Ok(()));
-        let refused = formats.sign(format, &alice().public_key(), |_| Err("no"));
+        let refused = formats.sign(format, &alice().public_key(), &[], |_| Err("no"));
         assert_eq!(refused, Err("no"));
     }
     // Not those of a proposal, and not where no one asks.
