@@ -86,10 +86,11 @@ async fn read(session: &DatabaseSession) -> Result<ClusterStatus, DatabaseError>
             at: database::from_system(row.try_get(2)?)?,
         }),
     };
-    // A node reports every few seconds how far it is. It does not lag behind batches that came after its report.
+    // A node reports every few seconds how far it is. It does not lag behind batches that came after its report, or a moment
+    // before, when it was reading them.
     let nodes = "select name, coalesce(position, 0), commit, coalesce(version, ''), started, \
         coalesce(extract(epoch from now() - seen), 0)::bigint, clock_millis, halted, \
-        coalesce((select seq from svc_batch where at <= seen or seen < now() - make_interval(secs => $1) \
+        coalesce((select seq from svc_batch where at <= seen - interval '1 second' or seen < now() - make_interval(secs => $1) \
             order by seq desc limit 1), 0) \
         from svc_node order by name";
     let silence = MAX_SILENCE.as_secs_f64();

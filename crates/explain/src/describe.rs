@@ -80,6 +80,15 @@ impl Description {
         }
     }
 
+    /// Says how far a begun revocation or veto is, and who can join it.
+    pub fn begun_progress(&self) -> Option<String> {
+        let groups = match self {
+            Self::Release(release) => &release.begun_revocation.as_ref()?.groups,
+            Self::Proposal(proposal) => &proposal.veto.as_ref()?.groups,
+        };
+        Some(groups_text(groups))
+    }
+
     pub fn tally(&self) -> Tally {
         match self {
             Self::Release(release) => release.tally,

@@ -264,7 +264,10 @@ impl Session {
             Ok(None) => return Err(no_server(path)),
             Err(error) => return Err(undiscovered(path, error)),
         };
-        self.output.note(&format!("The project's signers file, {}, names its servers.", shown_text(&at)));
+        if !file.servers().is_empty() {
+            let at = shown_text(&at);
+            self.output.note(&format!("The project's signers file, {at}, names its servers."));
+        }
         self.open_named(path, file.servers()).await?.ok_or_else(|| {
             no_server(path).because(format!("the project's signers file, {}, names none", shown_text(&at)))
         })

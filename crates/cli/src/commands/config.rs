@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::args::{ConfigCommand, ConfigSetArgs, GlobalArgs, ScopeArgs, parse_duration};
 use crate::client::{ServerClient, session, session::Reader, targets::FORMS, targets::ReleaseName};
+use crate::evidence::log_policy;
 use crate::keys::read_public_half;
 use crate::settings::client_config::{ClientConfigFile, Setting, SettingScope};
 use crate::words::{error::CliError, output::Output};
@@ -69,7 +70,8 @@ fn set(
 ) -> Result<(), CliError> {
     let value = match args.setting {
         Setting::Server => {
-            ServerClient::new(&args.value, Output::silent())?;
+            ServerClient::new(&args.value, Output::silent())
+                .map_err(|error| error.with_hint("write it as https://HOST or http://HOST:PORT"))?;
             args.value.clone()
         }
         Setting::Key => {
@@ -77,7 +79,11 @@ fn set(
             read_public_half(&ClientConfigFile::resolve(Path::new(&path)))?;
             path
         }
-        Setting::Policy => absolute(&args.value),
+        Setting::Policy => {
+            let path = absolute(&args.value);
+            log_policy::read(&ClientConfigFile::resolve(Path::new(&path)))?;
+            path
+        }
         Setting::MaxAge => match parse_duration(&args.value) {
             Ok(_) => args.value.clone(),
             Err(form) => {

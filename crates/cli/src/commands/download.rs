@@ -5,7 +5,7 @@ use std::{path::Path, path::PathBuf, time::Duration, time::Instant};
 use countersign_core::documents::{index::PublishedFile, layout};
 use countersign_core::proof::{bundle::Staple, state::StateSubject, verify::VerifiedArtifact};
 use countersign_core::values::{path::RepoPath, shown::shown_text};
-use countersign_explain::describe::release::RevocationDescription;
+use countersign_explain::{describe::release::RevocationDescription, verdict::shown_release};
 use countersign_forge::download_url::{DownloadPlace, locate_download, locate_release_page};
 use countersign_forge::url::SourceUrl;
 
@@ -133,9 +133,10 @@ async fn name_newest(session: &Session, shown: &Shown, revoked: CliError) -> Cli
     let (path, project) = (shown.subject().path(), shown.project());
     match shown.client.state(project, StateQuestion::Newest).await {
         Ok(Some(newest)) if matches!(newest.subject(), StateSubject::Release(index) if index != path) => {
-            let name = session.name_of(newest.subject().path(), Some(project));
+            let path = newest.subject().path();
+            let (name, release) = (session.name_of(path, Some(project)), shown_release(path, project));
             revoked.with_hint(format!(
-                "do not use the file; the newest release is `countersign download {name}`"
+                "do not use the file. The newest good release is {release}: `countersign download {name}`"
             ))
         }
         Ok(_) | Err(_) => revoked,

@@ -23,7 +23,7 @@ pub(crate) async fn run(session: &Session, args: &ExportArgs) -> Result<(), CliE
     accepted.warn_if_begun(session.output);
     let ShownEvidence { shown, evidence } = &found.shown;
     let artifact = &accepted.accepted.artifact;
-    let release = ExportedRelease::new(artifact, evidence)?;
+    let release = ExportedRelease::new(artifact, evidence, accepted.begun.as_ref())?;
     let Export { files, script, left_out } = match args.format {
         ExportFormat::Openssl => Export::for_openssl(&release),
         ExportFormat::Ssh => Export::for_ssh(shown, &release)?,

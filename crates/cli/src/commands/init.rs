@@ -17,7 +17,7 @@ use crate::client::{ServerClient, targets::short_form};
 use crate::commands::keygen::{MadeKey, check_absent};
 use crate::commands::{signers::make_plain, status::project::list_json};
 use crate::settings::config_dir::write_new;
-use crate::words::output::{ask_text, quote};
+use crate::words::output::{Output, ask_text, quote};
 use crate::words::{error::CliError, error::shown_path, table::People};
 use crate::{keys, keys::PublicHalf, keys::read_public_half};
 
@@ -97,7 +97,7 @@ impl Answers {
         let others = gather_signers(session, args)?;
         let is_listed = own.is_some_and(|own| others.iter().any(|signer| signer.key == own.key));
         let name = if is_listed { None } else { Some(choose_name(args)?) };
-        let threshold = choose_threshold(args, others.len() + usize::from(name.is_some()))?;
+        let threshold = choose_threshold(args, others.len() + usize::from(name.is_some()), session.output)?;
         Ok(Self { project, client, own, name, others, threshold })
     }
 }
@@ -192,18 +192,28 @@ fn choose_name(args: &InitArgs) -> Result<String, CliError> {
 }
 
 /// More than half is offered: then no two releases can be signed by different people.
-fn choose_threshold(args: &InitArgs, signers: usize) -> Result<usize, CliError> {
+fn choose_threshold(args: &InitArgs, signers: usize, output: Output) -> Result<usize, CliError> {
     match (args.threshold, signers) {
-        (Some(threshold), _) => Ok(threshold),
+        (Some(threshold), _) => check_threshold(&threshold.to_string(), signers),
         (None, 1) => Ok(1),
-        (None, signers) => {
+        (None, signers) => loop {
             let question = format!("How many of the {signers} signers must sign a release?");
             let answer = ask_text(&question, Some(&(signers / 2 + 1).to_string()), "--threshold N")?;
-            answer.parse().map_err(|_| {
-                CliError::usage(format!("`{}` is not a number", shown_text(&answer)), "run it again")
-            })
-        }
+            match check_threshold(&answer, signers) {
+                Err(error) if io::stdin().is_terminal() => output.show(&output.describe_error(&error)),
+                checked => return checked,
+            }
+        },
     }
+}
+
+fn check_threshold(text: &str, signers: usize) -> Result<usize, CliError> {
+    let threshold = text.parse().ok().filter(|threshold| (1..=signers).contains(threshold));
+    threshold.ok_or_else(|| {
+        let message =
+            format!("--threshold is `{}`, and it must be between 1 and {signers}", shown_text(text));
+        CliError::usage(message, "--signer NAME=KEY adds a signer")
+    })
 }
 
 /// The commands that come next, with this project's names in them.

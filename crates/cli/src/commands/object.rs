@@ -136,6 +136,12 @@ pub(crate) async fn withdraw(session: &Session, args: &WithdrawArgs) -> Result<(
         return finish_withdrawal(session, &path, &format!("{name} is withdrawn already: {said}"));
     };
     let name = session.name_of(&path, Some(&shown.index.project_id));
+    if state.contains(&layout::signatures_of(&path)) {
+        return Err(CliError::other(
+            format!("{name} is complete, and only a release that still collects signatures can be withdrawn"),
+            format!("`countersign revoke {name} --reason TEXT` revokes it"),
+        ));
+    }
     let listed = state.listed_keys()?;
     session.public_key_of(Some(&path), &listed)?;
     let text = describe_withdrawal(&state, &path, &name, &shown, &args.reason)?;

@@ -171,6 +171,13 @@ async fn warn_of_place(session: &Session, client: &ServerClient, url: &str) -> R
         let origin = metadata.origin;
         let place = locate_claimed(&origin.url, origin.kind);
         if place.is_ok_and(|place| place.url == given) {
+            let in_force = shown.history().entries.last().map(|entry| entry.signers_config.as_bytes());
+            if fetch_published(url).await.is_some_and(|published| Some(&published[..]) == in_force) {
+                return Err(CliError::usage(
+                    format!("{} has the signers file that is in force already", shown_text(url)),
+                    format!("publish the new one beside it, and propose that: {}", place_beside(&origin.url)),
+                ));
+            }
             session.output.warn(&format!(
                 "warning: new users look at {} for the signers in force, and refuse the project while another file is there. \
                  Put the old file back until the new one is in force, and propose the new one from a place beside it: {}",

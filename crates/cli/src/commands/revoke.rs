@@ -16,7 +16,7 @@ use crate::args::RevokeArgs;
 use crate::client::{ServerClient, now, state::Shown, submission::Submitted};
 use crate::client::{session::Session, targets::Target};
 use crate::commands::statements::{
-    StatementCommand, SubmittedStatement, choose_request, find_begun, is_meant,
+    StatementCommand, SubmittedStatement, choose_request, find_begun, is_meant, say_begun,
 };
 use crate::evidence::{carried::mark_done, release::ShownRelease, release::require_release};
 use crate::words::error::{CliError, REASON_HINT};
@@ -76,10 +76,8 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
         let you = session.public_key_of(Some(&path), &state.listed_keys()?)?;
         let at = signed_at(begun, to_revoke, &you);
         if let Some(at) = at.filter(|_| is_meant(begun, args.reason.as_ref())) {
-            let text = format!(
-                "You signed the revocation of {name} on {}: more signatures are needed",
-                when_text(at)
-            );
+            let progress = say_begun(&state, &path).unwrap_or_default();
+            let text = format!("You signed the revocation of {name} on {}{progress}", when_text(at));
             return session.output.result(&text, &json!({"file_path": path.as_str(), "revoked": false}));
         }
     }
@@ -104,9 +102,12 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
         Some(_) | None => error,
     })?;
     let is_revoked = submitted.answer;
-    let text = say_done(&name, &client.address(), is_revoked);
+    let mut text = say_done(&name, &client.address(), is_revoked);
     if is_revoked {
         return finish(session, &client, &path, args, text).await;
+    }
+    if let Ok(state) = client.state_at(&path).await {
+        text.extend(say_begun(&state, &path));
     }
     session.output.result(&text, &json!({"file_path": path.as_str(), "revoked": false}))
 }
@@ -159,7 +160,7 @@ fn say_done(name: &str, server: &str, is_revoked: bool) -> String {
     if is_revoked {
         format!("Revoked {name} on {server}")
     } else {
-        format!("Recorded on {server}. More signatures are needed, each with `countersign revoke {name}`")
+        format!("Recorded on {server}. Others join it with `countersign revoke {name}`")
     }
 }
 

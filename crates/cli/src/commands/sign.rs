@@ -186,11 +186,14 @@ struct SignedBefore {
 /// Lists everything that waits for the user's key, on every server that they use.
 async fn list_pending(session: &Session, several: &mut Several) -> Result<Vec<Target>, CliError> {
     let (clients, key) = (session.each_client(Reader::Signer)?, session.public_key()?);
-    let mut targets = Vec::new();
+    let (mut targets, is_one) = (Vec::new(), clients.len() == 1);
     for (address, client) in clients {
         let Some(client) = several.keep_found(&address, client) else { continue };
         let listed = pending::list(session, &client, &key).await;
         let Some(waiting) = several.keep_found(&address, listed) else { continue };
+        if waiting.pending.is_empty() && !is_one {
+            session.output.note(&format!("{address}: nothing waits for your key."));
+        }
         for file in waiting.pending.into_iter().filter(|file| file.kind != WaitingKind::Revocation) {
             let found = Target::at(client.clone(), file.file_path.clone()).await;
             targets.extend(several.keep_found(file.file_path.as_str(), found));
@@ -346,7 +349,7 @@ fn metadata_beside(path: &RepoPath) -> Option<RepoPath> {
 /// The signatures of a complete release. What is revoked asks for none, and shows none.
 fn find_complete(shown: &Shown, path: &RepoPath) -> Result<Option<SignatureSet>, CliError> {
     if let Some(document) = shown.parsed(&layout::revocation_of(path), Revocation::parse)? {
-        return Err(proof::revoked_error(path, &document.reason, document.timestamp, ""));
+        return Err(proof::revoked_error(path, shown.project(), &document.reason, document.timestamp, ""));
     }
     shown.parsed(&layout::signatures_of(path), SignatureSet::parse)
 }

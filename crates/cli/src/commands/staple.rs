@@ -7,7 +7,7 @@ use countersign_core::{documents::layout, values::path::RepoPath, values::shown:
 use serde_json::json;
 
 use crate::client::{ServerClient, session::Session, targets::ReleaseName};
-use crate::commands::{download::FoundEvidence, download::find_evidence, verify::read_bundle};
+use crate::commands::{download::FoundEvidence, download::find_evidence, verify::SavedBundle};
 use crate::evidence::report::{AcceptedRelease, release_name};
 use crate::words::error::{CliError, shown_path};
 use crate::{args::BundleArgs, args::StapleArgs, settings::config_dir::write};
@@ -17,7 +17,7 @@ pub(crate) async fn bundle(session: &Session, args: &BundleArgs) -> Result<(), C
     let release = found.accept(session, &args.proof, None).await?;
     release.warn_if_begun(session.output);
     let bundle = found.shown.bundle();
-    write(&args.output, &bundle.write())?;
+    write(&args.output, &found.shown.write(release.has_doubts()))?;
     let artifact = &release.accepted.artifact;
     // The newest, so that a bundle whose history ends earlier cannot be passed off as this one.
     let digest = artifact.chain.last().digest.to_prefixed();
@@ -59,7 +59,7 @@ pub(crate) async fn staple(session: &Session, args: &StapleArgs) -> Result<(), C
 
 /// Gathers the evidence anew: what a bundle holds may have been joined by a rotation since, which its staple would name.
 async fn refresh(session: &Session, args: &StapleArgs, file: &Path) -> Result<(), CliError> {
-    let before = read_bundle(file)?;
+    let before = SavedBundle::read(file)?.bundle;
     let client = session.client_of(Some(&before.evidence.path))?;
     let mut found = FoundEvidence::at(&client, &before.evidence.path).await?;
     if found.shown.evidence.index != before.evidence.index {
@@ -75,9 +75,8 @@ async fn refresh(session: &Session, args: &StapleArgs, file: &Path) -> Result<()
     let release = found.accept(session, &args.proof, None).await?;
     release.warn_if_begun(session.output);
     require_staple(&release, &found.shown.shown.client)?;
-    let bundle = found.shown.bundle();
     let target = args.output.clone().unwrap_or_else(|| file.to_owned());
-    write(&target, &bundle.write())?;
+    write(&target, &found.shown.write(release.has_doubts()))?;
     finish(session, &release, &target)
 }
 

@@ -8,6 +8,7 @@ use countersign_core::documents::statement::{SignedStatement, StatementKind};
 use countersign_core::documents::{layout, signatures::SignatureSet};
 use countersign_core::proof::{to_sign::SigningRequest, to_state::StatementRequest, to_state::ToState};
 use countersign_core::values::{key::PublicKey, path::RepoPath};
+use countersign_explain::describe::describe;
 use serde_json::json;
 
 use crate::client::session::{KeyRing, Session};
@@ -133,6 +134,12 @@ impl StatementCommand {
         });
         Ok((several, done.collect()))
     }
+}
+
+/// Says how far a begun statement is, behind what was said of it: `: it has 1 of 2; 1 more from bob or carol`.
+pub(super) fn say_begun(state: &Shown, path: &RepoPath) -> Option<String> {
+    let progress = describe(&state.files, path).ok()??.begun_progress()?;
+    Some(format!(": it {progress}"))
 }
 
 /// A statement that others began, as the server shows it.

@@ -5,10 +5,12 @@ use std::{collections::BTreeMap, collections::BTreeSet, fs, io, path::Path, path
 use countersign_api::catalogue::{ListedRelease, ReleaseState};
 use countersign_api::state::{StateResponse, is_answer};
 use countersign_core::documents::index::{AssetName, Digests, PublishedFile};
-use countersign_core::documents::objections::ObjectionsFile;
+use countersign_core::documents::{layout, objections::ObjectionsFile};
 use countersign_core::proof::{bundle::Bundle, bundle::Staple, verify::VerifiedArtifact};
+use countersign_core::rules::snapshot::{ReadError, Snapshot as _};
 use countersign_core::values::shown::{marked_name, shown_text};
 use countersign_core::values::{bounds::STATE_BYTES, json::ParseError, path::RepoPath};
+use countersign_explain::describe::release::RevocationDescription;
 use countersign_explain::verdict::{shown_release, shown_url};
 use serde_json::{Value, json};
 
@@ -16,7 +18,7 @@ use crate::client::session::{Reader, Session};
 use crate::client::{ServerClient, targets::ReleaseName, targets::choose_fitting};
 use crate::commands::download::{FoundEvidence, find_evidence, find_release, listed};
 use crate::evidence::freshness::{ShownState, StateSource, read_staple};
-use crate::evidence::report::{AcceptedRelease, CheckedFile, Report, also_in_text};
+use crate::evidence::report::{AcceptedRelease, AlsoIn, CheckedFile, Report, also_in_text};
 use crate::evidence::{download, download::hash_file, proof, proof::Network, release::shown_name};
 use crate::words::error::{CliError, ErrorKind, shown_path};
 use crate::{args::VerifyArgs, settings::config_dir::read_bounded};
@@ -30,14 +32,17 @@ pub(crate) async fn run(session: &Session, args: &VerifyArgs) -> Result<(), CliE
         return verify_by_url(session, args, url, &files).await;
     }
     if let Some(path) = &args.bundle {
-        let bundle = read_bundle(path)?;
+        let SavedBundle { bundle, objections, begun } = SavedBundle::read(path)?;
         let accepted = proof::accept(&bundle.evidence, args.proof.signers_digest, Network::Offline).await?;
         let given = given_staple(args)?;
         let is_given = given.is_some();
         let (artifact, staple) = (&accepted.artifact, given.or(bundle.staple));
         let state = ShownState { artifact, from: StateSource::Bundle, staple, is_given };
         let log = state.check(session, &args.proof).await?;
-        let verified = AcceptedRelease { accepted, log, objections: ObjectionsFile::default(), begun: None };
+        let mut verified = AcceptedRelease { accepted, log, objections, begun };
+        if args.proof.strict {
+            verified = verified.refuse_begun()?;
+        }
         return check_all(session, args, &verified, &files, Some(bundle.bundled_at.to_string()));
     }
     if !args.release.is_empty() {
@@ -147,7 +152,14 @@ fn pair_whole<'a>(
 
 /// The release of each file is found by what the file is. Every file is looked at before one that fails ends the command.
 async fn verify_by_digest(session: &Session, args: &VerifyArgs, files: &[GivenFile]) -> Result<(), CliError> {
-    let clients = session.clients(Reader::Downloader)?;
+    let clients = match args.project.as_ref().map(|name| ReleaseName::parse_one(std::slice::from_ref(name))) {
+        Some(name) => match name?.written_path().filter(|project| session.names_server(project)) {
+            // Other servers have nothing to say of it.
+            Some(project) => vec![session.client_of(Some(&project))?],
+            None => session.clients(Reader::Downloader)?,
+        },
+        None => session.clients(Reader::Downloader)?,
+    };
     // Files of one release are checked together.
     let mut releases: BTreeMap<RepoPath, FoundFiles> = BTreeMap::new();
     let mut failed: Vec<FailedFiles> = Vec::new();
@@ -155,7 +167,7 @@ async fn verify_by_digest(session: &Session, args: &VerifyArgs, files: &[GivenFi
         match find_by_digest(session, &clients, path).await {
             Ok(listings) => {
                 let (listing, also_in) = choose_project(session, args, path, listings)?;
-                let Listing { client, index, project } = listing;
+                let Listing { client, index, project, .. } = listing;
                 let files = FoundFiles { client, project, also_in, paths: Vec::new() };
                 releases.entry(index).or_insert(files).paths.push(path.clone());
             }
@@ -255,7 +267,7 @@ struct FoundFiles {
     client: ServerClient,
     project: RepoPath,
     /// The other projects that list one of the files.
-    also_in: Vec<RepoPath>,
+    also_in: Vec<AlsoIn>,
     paths: Vec<PathBuf>,
 }
 
@@ -264,6 +276,7 @@ struct Listing {
     client: ServerClient,
     index: RepoPath,
     project: RepoPath,
+    is_revoked: bool,
 }
 
 /// The complete releases that list the file, and behind them the revoked ones, of which the evidence says when and why.
@@ -284,7 +297,8 @@ async fn find_by_digest(
             for ListedRelease { index_path: index, project_id: project, state, signatures, .. } in
                 client.releases(&[(name, hex)]).await?.releases
             {
-                let listing = Listing { client: client.clone(), index, project };
+                let is_revoked = state == ReleaseState::Revoked;
+                let listing = Listing { client: client.clone(), index, project, is_revoked };
                 match state {
                     ReleaseState::Complete => complete.push(listing),
                     ReleaseState::Revoked => revoked.push(listing),
@@ -320,7 +334,7 @@ fn choose_project(
     args: &VerifyArgs,
     path: &Path,
     listings: Vec<Listing>,
-) -> Result<(Listing, Vec<RepoPath>), CliError> {
+) -> Result<(Listing, Vec<AlsoIn>), CliError> {
     let projects: BTreeSet<&RepoPath> = listings.iter().map(|listing| &listing.project).collect();
     let projects: Vec<RepoPath> = projects.into_iter().cloned().collect();
     let names = || projects.iter().map(shown_url).collect::<Vec<_>>().join(" and ");
@@ -343,13 +357,18 @@ fn choose_project(
                 _ => {
                     return Err(CliError::usage(
                         format!("{} is listed by {}", shown_path(path), names()),
-                        format!("say which of them you mean: --project {}", projects[0]),
+                        "anyone can list any file. Say which project you mean, as you know it from its own site: \
+                         --project URL",
                     ));
                 }
             }
         }
     };
-    let others = projects.into_iter().filter(|project| *project != meant).collect();
+    let other = |project: RepoPath| {
+        let is_revoked = listings.iter().all(|listing| listing.project != project || listing.is_revoked);
+        AlsoIn { project, is_revoked }
+    };
+    let others = projects.into_iter().filter(|project| *project != meant).map(other).collect();
     let listing = listings.into_iter().find(|listing| listing.project == meant);
     let listing = listing.ok_or_else(|| CliError::other("the file is in no release", "run it again"))?;
     Ok((listing, others))
@@ -361,7 +380,7 @@ fn confirm_first_use(
     args: &VerifyArgs,
     index: &RepoPath,
     project: &RepoPath,
-    also_in: &[RepoPath],
+    also_in: &[AlsoIn],
 ) -> Result<(), CliError> {
     let is_named = args.project.is_some() || args.proof.signers_digest.is_some();
     if is_named || session.known_projects().contains(project) {
@@ -375,20 +394,43 @@ fn confirm_first_use(
     asked.map_err(|error| error.with_hint(format!("name it, which asks nothing: --project {project}")))
 }
 
-/// A bundle, alone or in the saved answer of a server about a release.
-pub(super) fn read_bundle(path: &Path) -> Result<Bundle, CliError> {
-    let bytes = read_bounded(path, STATE_BYTES)?;
-    let not_a_bundle = |error: ParseError| {
-        let message = format!("{} is not a bundle", shown_path(path));
-        CliError::unverified(message, "make one with `countersign bundle NAME -o FILE`").because(error)
-    };
-    match is_answer(&bytes).map_err(not_a_bundle)? {
-        false => Bundle::parse(&bytes).map_err(not_a_bundle),
-        true => {
-            let none = || ParseError::new("bundle", "the release was not complete when this was saved");
-            let answer = StateResponse::parse(&bytes);
-            answer.and_then(|answer| answer.bundle().ok_or_else(none)).map_err(not_a_bundle)
-        }
+/// A bundle, alone or in the saved answer of a server about a release, which also has what signers said against it.
+pub(super) struct SavedBundle {
+    pub(super) bundle: Bundle,
+    objections: ObjectionsFile,
+    begun: Option<RevocationDescription>,
+}
+
+impl SavedBundle {
+    pub(super) fn read(path: &Path) -> Result<Self, CliError> {
+        let bytes = read_bounded(path, STATE_BYTES)?;
+        let not_a_bundle = |error: ParseError| {
+            let message = format!("{} is not a bundle", shown_path(path));
+            CliError::unverified(message, "make one with `countersign bundle NAME -o FILE`").because(error)
+        };
+        let saved = match is_answer(&bytes).map_err(not_a_bundle)? {
+            false => Bundle::parse(&bytes).map(|bundle| Self {
+                bundle,
+                objections: ObjectionsFile::default(),
+                begun: None,
+            }),
+            true => StateResponse::parse(&bytes).and_then(|answer| Self::of_answer(&answer)),
+        };
+        saved.map_err(not_a_bundle)
+    }
+
+    fn of_answer(answer: &StateResponse) -> Result<Self, ParseError> {
+        let none = || ParseError::new("bundle", "the release was not complete when this was saved");
+        let bundle = answer.bundle().ok_or_else(none)?;
+        let index = &bundle.evidence.path;
+        let read = || {
+            let files = answer.state.to_files()?;
+            let objections = files.read_document(&layout::objections_of(index), ObjectionsFile::parse)?;
+            Ok((objections.unwrap_or_default(), RevocationDescription::begun(&files, index)?))
+        };
+        let (objections, begun) =
+            read().map_err(|error: ReadError| ParseError::new("files", error.to_string()))?;
+        Ok(Self { bundle, objections, begun })
     }
 }
 

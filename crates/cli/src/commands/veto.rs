@@ -13,7 +13,9 @@ use crate::client::session::{Reader, Session};
 use crate::client::targets::{ReleaseName, Target};
 use crate::client::{now, state::due_text, state::find_due, submission::Submitted};
 use crate::commands::sign;
-use crate::commands::statements::{StatementCommand, SubmittedStatement, choose_request, find_begun};
+use crate::commands::statements::{
+    StatementCommand, SubmittedStatement, choose_request, find_begun, say_begun,
+};
 use crate::evidence::{carried::mark_done, proof::Network, review::describe_changes};
 use crate::words::{error::CliError, error::REASON_HINT, output::Several, table::People};
 
@@ -64,7 +66,8 @@ pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliErr
         session.output.result(text, &json!({"project_id": project.as_str(), "vetoed": vetoed}))
     };
     if to_veto.signed.contains(&you) {
-        return done(&format!("You signed the veto of {project}: more signatures are needed"), false);
+        let progress = say_begun(state, path).unwrap_or_default();
+        return done(&format!("You signed the veto of {project}{progress}"), false);
     }
     check_master(&to_veto, &you)?;
     let lines = describe(session, &to_veto, waits_until, Network::Online);

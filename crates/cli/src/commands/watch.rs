@@ -3,8 +3,7 @@
 use countersign_api::answers::{PingAuth, PingResponse};
 use countersign_api::event::{EventBody, EventFilter, EventKind};
 use countersign_core::values::shown::shown_text;
-use countersign_explain::describe::{Description, describe};
-use countersign_explain::progress::groups_text;
+use countersign_explain::describe::describe;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use serde_json::json;
@@ -112,8 +111,7 @@ async fn ask(client: &ServerClient, event: &EventBody) -> Option<String> {
     let shown = client.state_at(&event.path).await.ok()?;
     match describe(&shown.files, &event.path).ok()?? {
         description if is_about_file => (!description.missing().is_empty()).then(|| description.progress()),
-        Description::Release(release) => release.begun_revocation.map(|begun| groups_text(&begun.groups)),
-        Description::Proposal(proposal) => proposal.veto.map(|begun| groups_text(&begun.groups)),
+        description => description.begun_progress(),
     }
 }
 

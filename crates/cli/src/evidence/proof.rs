@@ -5,6 +5,7 @@ use countersign_core::proof::verify::{Evidence, VerifiedArtifact, VerifyError, v
 use countersign_core::values::shown::{quoted, shown_text};
 use countersign_core::values::{bounds::SIGNERS_FILE_BYTES, digest::Sha512, path::RepoPath, time::Timestamp};
 use countersign_core::{documents::signers::Origin, rules::chain::VerifiedChain};
+use countersign_explain::verdict::shown_release;
 use countersign_forge::{fetch::Fetcher, fetch::Timeouts, forges::SignersSource, forges::locate_claimed};
 use serde_json::json;
 
@@ -71,7 +72,7 @@ pub(crate) async fn accept(
     if let Some(revoked) = &revoked {
         trust.change(|store| store.remember_revocation(revoked))?;
         let document = &revoked.revocation.document;
-        return Err(revoked_error(&artifact.path, &document.reason, document.timestamp, ""));
+        return Err(revoked_error(&artifact.path, &chain.project, &document.reason, document.timestamp, ""));
     }
     Ok(Accepted { artifact, root, since, is_first_use })
 }
@@ -88,7 +89,7 @@ fn check_not_seen_revoked(
         Network::Online => ", as this computer has seen before; the server does not show it",
         Network::Offline => ", as this computer has seen before; the bundle does not know of it",
     };
-    Err(revoked_error(&artifact.path, reason, *revoked_at, note))
+    Err(revoked_error(&artifact.path, &artifact.chain.project, reason, *revoked_at, note))
 }
 
 impl Network {
@@ -230,10 +231,16 @@ fn unproven(chain: &VerifiedChain, what: &str) -> CliError {
     )
 }
 
-pub(crate) fn revoked_error(path: &RepoPath, reason: &str, at: Timestamp, note: &str) -> CliError {
+pub(crate) fn revoked_error(
+    path: &RepoPath,
+    project: &RepoPath,
+    reason: &str,
+    at: Timestamp,
+    note: &str,
+) -> CliError {
     CliError::new(
         ErrorKind::Revoked,
-        format!("{path} was REVOKED on {at}{note}: {}", quoted(reason)),
+        format!("{} was REVOKED on {at}{note}: {}", shown_release(path, project), quoted(reason)),
         "do not use the file; look for a newer release",
     )
 }

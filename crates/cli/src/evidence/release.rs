@@ -4,14 +4,13 @@
 use countersign_api::state::StateResponse;
 use countersign_core::documents::index::{AssetName, ReleaseIndex};
 use countersign_core::documents::objections::{EarlierObjections, ObjectionsFile};
-use countersign_core::documents::{
-    layout, signatures::SignatureSet, signed_request::Withdrawal, signers::SignersFile,
-};
+use countersign_core::documents::{layout, signed_request::Withdrawal};
 use countersign_core::proof::{bundle::Bundle, verify::Evidence};
-use countersign_core::rules::{place::check_place, quorum::Tally};
+use countersign_core::rules::place::check_place;
 use countersign_core::values::shown::{marked_name, plural, quoted, shown_text, shown_within};
 use countersign_core::values::{digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp};
-use countersign_explain::{describe::release::ObjectionDescription, progress::Names, words::shown_signer};
+use countersign_explain::describe::{describe, release::ObjectionDescription};
+use countersign_explain::{progress::Names, words::shown_signer};
 use countersign_forge::download_url::{CandidateKind, DownloadPlace};
 use serde_json::{Value, json};
 
@@ -29,6 +28,12 @@ pub(crate) struct ShownEvidence {
 
 impl ShownEvidence {
     /// The bundle of the release, as the server has it.
+    /// Writes what proves the release without a network: its bundle, or the whole answer if signers speak against the release,
+    /// so that readers of the file learn of it (D258).
+    pub(crate) fn write(&self, has_doubts: bool) -> Vec<u8> {
+        if has_doubts { self.shown.answer.write() } else { self.bundle().write() }
+    }
+
     pub(crate) fn bundle(&self) -> Bundle {
         let StateResponse { committed_at, staple, .. } = &self.shown.answer;
         Bundle { bundled_at: *committed_at, evidence: self.evidence.clone(), staple: staple.clone() }
@@ -88,14 +93,10 @@ pub(crate) fn require_evidence(shown: Shown) -> Result<ShownEvidence, CliError> 
         let message = format!("the server {} has no {path}", shown.client.address());
         return Err(CliError::unverified(message, ASK_PROJECT));
     }
-    let set = shown.parsed(&layout::pending_signatures_of(path), SignatureSet::parse)?;
-    let collected = set.unwrap_or_default().signers();
-    let so_far = match shown.parsed(&layout::signers_copy_of(path), SignersFile::parse)? {
-        Some(signers) => Tally::of(signers.artifact_groups(), &collected).to_string(),
-        None => format!("{} signature{} so far", collected.len(), plural(collected.len())),
-    };
+    let described = describe(&shown.files, path).map_err(|error| shown.unusable(error))?;
+    let so_far = described.map(|description| format!(": it {}", description.progress())).unwrap_or_default();
     Err(CliError::unverified(
-        format!("{path} is not signed by enough people yet: {so_far}"),
+        format!("{path} is not signed by enough people yet{so_far}"),
         format!("wait until the project has signed it; `countersign status {path}` shows who is missing"),
     ))
 }

@@ -56,7 +56,7 @@ pub(crate) struct Report<'a> {
     pub(crate) release: &'a AcceptedRelease,
     pub(crate) files: Vec<CheckedFile<'a>>,
     /// Other projects that list the same file.
-    pub(crate) also_in: Vec<RepoPath>,
+    pub(crate) also_in: Vec<AlsoIn>,
     /// The time of the offline bundle that the release was verified with.
     pub(crate) bundled_at: Option<String>,
 }
@@ -82,6 +82,11 @@ impl AcceptedRelease {
             format!("{name}: {why}"),
             "wait until the revokers have decided, or leave out --strict to be warned instead",
         ))
+    }
+
+    /// Whether signers speak against it.
+    pub(crate) fn has_doubts(&self) -> bool {
+        self.doubts().text().is_some()
     }
 
     /// Warns of a revocation that waits for signatures, where no report does.
@@ -235,7 +240,7 @@ impl Report<'_> {
                 "collected": begun.tally.collected,
                 "needed": begun.tally.needed,
             })),
-            "also_in": self.also_in,
+            "also_in": self.also_in.iter().map(|other| &other.project).collect::<Vec<_>>(),
             "bundled_at": self.bundled_at,
         });
         value = self.release.json(value);
@@ -250,9 +255,23 @@ impl Report<'_> {
 }
 
 /// Says which other projects list a file, if there are any.
-pub(crate) fn also_in_text(projects: &[RepoPath]) -> Option<String> {
-    let names: Vec<String> = projects.iter().map(shown_url).collect();
+pub(crate) fn also_in_text(others: &[AlsoIn]) -> Option<String> {
+    let name = |other: &AlsoIn| {
+        format!(
+            "{}{}",
+            shown_url(&other.project),
+            if other.is_revoked { ", where it was REVOKED" } else { "" }
+        )
+    };
+    let names: Vec<String> = others.iter().map(name).collect();
     (!names.is_empty()).then(|| format!("the same file is also in releases of {}", names.join(", ")))
+}
+
+/// Another project that lists the same file.
+pub(crate) struct AlsoIn {
+    pub(crate) project: RepoPath,
+    /// Whether every release of the project that lists it is revoked.
+    pub(crate) is_revoked: bool,
 }
 
 /// Project and tag, or the directory of the release.

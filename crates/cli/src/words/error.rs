@@ -95,7 +95,9 @@ impl CliError {
         let message = format!("{} cannot be {what}", shown_path(path));
         let hint = match source.kind() {
             io::ErrorKind::NotFound => "check the path",
-            io::ErrorKind::AlreadyExists => "nothing is overwritten: choose another name, or move it away",
+            io::ErrorKind::AlreadyExists => {
+                "nothing is overwritten: move it away, or use another name or directory"
+            }
             io::ErrorKind::PermissionDenied => "check who owns it and its mode",
             _ => "check the disk and the path",
         };

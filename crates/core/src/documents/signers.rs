@@ -370,7 +370,7 @@ fn is_format_name(name: &str) -> bool {
 /// Refuses a list that is empty or too long.
 fn check_count(field: &Field<'_>, count: usize, most: usize, noun: &str) -> Result<(), ParseError> {
     match count {
-        0 => Err(field.error(format!("must name at least one {noun}; leave the field out for none"))),
+        0 => Err(field.error(format!("must name at least one {noun}; leave it out for none"))),
         _ if count > most => Err(field.error(format!("must name at most {most} {noun}s"))),
         _ => Ok(()),
     }
@@ -382,7 +382,7 @@ fn parse_delay(field: &Field<'_>) -> Result<u64, ParseError> {
         1..=ROTATION_DELAY_HOURS => Ok(hours as u64),
         _ => {
             let reason =
-                format!("must be between 1 and {ROTATION_DELAY_HOURS}; leave the field out for none");
+                format!("must be between 1 and {ROTATION_DELAY_HOURS}; leave it out for none");
             Err(field.error(reason))
         }
     }

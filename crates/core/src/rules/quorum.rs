@@ -1,7 +1,7 @@
 //! *The* threshold function: server, client and mirror count signers here and nowhere else. Whose signatures a signers file
 //! needs (D15), and the tally that people read.
 
-use std::{borrow::Cow, collections::BTreeSet, fmt, time::Duration};
+use std::{borrow::Cow, collections::BTreeMap, collections::BTreeSet, fmt, time::Duration};
 
 use serde::Serialize;
 
@@ -122,6 +122,14 @@ impl<'a> Condition<'a> {
         Self { kind, ways: ways.map(open).collect() }
     }
 
+    /// The begun way that needs the fewest further signatures; before that, the first way (D183).
+    fn nearest_way(&self, signed: &BTreeSet<PublicKey>) -> Option<&ConsentWay<'a>> {
+        let counted = self.ways.iter().map(|way| (way, Tally::of(way.groups.iter(), signed)));
+        let begun = counted.filter(|(_, tally)| tally.collected > 0);
+        let nearest = begun.min_by_key(|(_, tally)| tally.needed - tally.collected).map(|(way, _)| way);
+        nearest.or(self.ways.first())
+    }
+
     pub fn is_met(&self, signed: &BTreeSet<PublicKey>) -> bool {
         self.ways.iter().any(|way| is_met(&way.groups, signed))
     }
@@ -149,27 +157,65 @@ impl Tally {
         })
     }
 
-    /// The tally of a proposed signers file, over all conditions.
+    /// The tally of a proposed signers file, in people: those who have signed it, and how few more can complete it. One
+    /// signature can count in several conditions.
     pub fn of_consent(consent: &Consent<'_>, signed: &BTreeSet<PublicKey>) -> Self {
-        consent.conditions().iter().fold(Self::default(), |tally, condition| {
-            let Self { collected, needed } = Self::of_condition(condition, signed);
-            Self { collected: tally.collected + collected, needed: tally.needed + needed }
-        })
+        let collected = consent.accepted_signers().intersection(signed).count();
+        Self { collected, needed: collected + count_missing(&consent.conditions(), signed) }
     }
 
     /// The tally of a condition, for which one way is enough. It counts the begun way that needs the fewest further
     /// signatures; before that the first way, so that the numbers do not change from way to way (D183).
     pub fn of_condition(condition: &Condition<'_>, signed: &BTreeSet<PublicKey>) -> Self {
-        let ways: Vec<Self> = condition.ways.iter().map(|way| Self::of(way.groups.iter(), signed)).collect();
-        let begun = ways.iter().filter(|way| way.collected > 0);
-        let nearest = begun.min_by_key(|way| way.needed - way.collected);
-        nearest.or(ways.first()).copied().unwrap_or_default()
+        let nearest = condition.nearest_way(signed);
+        nearest.map(|way| Self::of(way.groups.iter(), signed)).unwrap_or_default()
     }
 
     /// The tally of a revocation under this signers file.
     pub fn of_revocation(signers: &SignersFile, signed: &BTreeSet<PublicKey>) -> Self {
         Self::of(signers.revocation_groups().iter(), signed)
     }
+}
+
+/// Counts the fewest people who can meet the conditions that are open, by the begun ways. The next one is always who counts
+/// in the most groups. That gives the fewest unless groups overlap in odd ways.
+fn count_missing(conditions: &[Condition<'_>], signed: &BTreeSet<PublicKey>) -> usize {
+    let open = conditions.iter().filter(|condition| !condition.is_met(signed));
+    let groups = open.filter_map(|condition| condition.nearest_way(signed)).flat_map(|way| way.groups.iter());
+    let mut missing: Vec<(usize, Vec<PublicKey>)> = groups
+        .filter_map(|group| {
+            let more = group.threshold.checked_sub(count(group, signed)).filter(|more| *more > 0)?;
+            let keys = group.signers.iter().map(|signer| signer.key).filter(|key| !signed.contains(key));
+            Some((more, keys.collect()))
+        })
+        .collect();
+    let mut groups_of: BTreeMap<PublicKey, Vec<usize>> = BTreeMap::new();
+    for (group, (_, keys)) in missing.iter().enumerate() {
+        keys.iter().for_each(|key| groups_of.entry(*key).or_default().push(group));
+    }
+    let mut counts: BTreeMap<PublicKey, usize> =
+        groups_of.iter().map(|(key, groups)| (*key, groups.len())).collect();
+    let mut order: BTreeSet<(usize, PublicKey)> = counts.iter().map(|(key, count)| (*count, *key)).collect();
+    let mut people = 0;
+    while let Some((_, next)) = order.pop_last().filter(|(count, _)| *count > 0) {
+        people += 1;
+        for group in &groups_of[&next] {
+            let (more, keys) = &mut missing[*group];
+            *more = more.saturating_sub(1);
+            if *more > 0 {
+                continue;
+            }
+            // The group needs no one any more.
+            for key in keys.drain(..) {
+                let count = counts.get_mut(&key).expect("every key was counted");
+                if order.remove(&(*count, key)) {
+                    *count -= 1;
+                    order.insert((*count, key));
+                }
+            }
+        }
+    }
+    people
 }
 
 /// Says how far something has come, as in `has 1 of 2; 1 more` (D240).

@@ -86,13 +86,10 @@ pub struct VetoedProposal {
 }
 
 impl ProposalDescription {
-    /// Says how far it is and who still has to sign. One signature can count in several conditions, so the number of those
-    /// that are missing is not said.
+    /// Says how far it is, in people, and who still has to sign.
     pub fn progress(&self) -> String {
-        let Tally { collected, needed } = self.tally;
         let asked = asked_text(&self.conditions);
-        let asked = if asked.is_empty() { asked } else { format!("; more from {asked}") };
-        format!("has {collected} of {needed}{asked}")
+        if asked.is_empty() { self.tally.to_string() } else { format!("{} from {asked}", self.tally) }
     }
 }
 

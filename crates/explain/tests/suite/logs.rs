@@ -81,7 +81,8 @@ fn log_warnings(strength: &Strength) -> Vec<LogWarning> {
         | Warning::NotIndependent(_)
         | Warning::NoMasterKeys
         | Warning::NoVeto
-        | Warning::NoNames(_) => None,
+        | Warning::NoNames(_)
+        | Warning::FormatOutOfReach { .. } => None,
     };
     strength.warnings.iter().filter_map(of_log).collect()
 }

@@ -8,8 +8,9 @@ use countersign_core::documents::{
 use countersign_core::proof::verify::{Evidence, VerifiedArtifact};
 use countersign_core::values::digest::{Sha256, Sha512};
 use countersign_core::values::{
-    key::PublicKey, key::Signature, other_format::ReleaseSums, shown::shown_within,
+    key::PublicKey, key::Signature, other_format::ReleaseSums, shown::quoted, shown::shown_within,
 };
+use countersign_explain::describe::release::RevocationDescription;
 use countersign_explain::progress::{GroupProgress, Names, describe_groups};
 use countersign_explain::{verdict::shown_url, words::shown_signer_name};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -48,6 +49,8 @@ pub(super) struct ExportedRelease<'a> {
     pub(super) signers: Vec<ExportedSigner<'a>>,
     /// The signatures on the index.
     collected: &'a SignatureSet,
+    /// A revocation that waits for more signatures.
+    begun: Option<&'a RevocationDescription>,
 }
 
 #[derive(Debug)]
@@ -60,7 +63,11 @@ pub(super) struct ExportedSigner<'a> {
 }
 
 impl<'a> ExportedRelease<'a> {
-    pub(super) fn new(artifact: &'a VerifiedArtifact, evidence: &'a Evidence) -> Result<Self, CliError> {
+    pub(super) fn new(
+        artifact: &'a VerifiedArtifact,
+        evidence: &'a Evidence,
+        begun: Option<&'a RevocationDescription>,
+    ) -> Result<Self, CliError> {
         let sha256sums = render_sha256sums(&artifact.index).map_err(|error| {
             CliError::other(
                 format!("{} has no SHA256SUMS", artifact.path),
@@ -74,7 +81,7 @@ impl<'a> ExportedRelease<'a> {
             .expect("core has found it in the history");
         let signers = number_signers(artifact, evidence);
         let collected = &evidence.signatures;
-        Ok(Self { artifact, index: &evidence.index, signers_file, sha256sums, signers, collected })
+        Ok(Self { artifact, index: &evidence.index, signers_file, sha256sums, signers, collected, begun })
     }
 
     /// How far the groups are, if only these keys count.
@@ -149,6 +156,10 @@ impl ToolScript<'_> {
         let about = format!("about {name} {of}");
         let mut lines =
             vec![comment(path.as_str()), about, expect(SHA256SUMS, release.sha256sums.as_bytes())];
+        if let Some(RevocationDescription { tally, reason, .. }) = release.begun {
+            lines.push(comment(&format!("The revocation has begun: {}", quoted(reason))));
+            lines.push(format!("begun='{} of {}'", tally.collected, tally.needed));
+        }
         lines.extend(self.expected.iter().cloned());
         for signer in &release.signers {
             let check = check(signer);

@@ -94,7 +94,7 @@ inside=no
 [ "$(CDPATH='' cd -- "$dir" && pwd -P)" != "$(CDPATH='' cd -- "$here" && pwd -P)" ] || inside=yes
 check_tool
 
-keys=' ' names=' ' signed=' ' groups=0 present=0 absent=0
+keys=' ' names=' ' signed=' ' begun='' groups=0 present=0 absent=0
 release
 [ "$groups" -ge 1 ] || fail 'there is no group of signers'
 files
@@ -103,5 +103,7 @@ files
 printf '\nThis does not check that this script was not changed, how the project came to have these signers, whether the\n'
 printf 'release was revoked since, or whether it is the newest. Countersign itself does. Files that SHA256SUMS does not\n'
 printf 'list were not looked at.\n\n'
-printf 'VERIFIED: %s. Enough signers have signed it, and %s of its %s files are there and unchanged.\n' \
-    "$about" "$present" "$((present + absent))"
+but=''
+[ -z "$begun" ] || but=", but $begun revokers wanted it revoked when it was exported"
+printf 'VERIFIED%s: %s. Enough signers have signed it, and %s of its %s files are there and unchanged.\n' \
+    "$but" "$about" "$present" "$((present + absent))"

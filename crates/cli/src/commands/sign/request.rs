@@ -256,7 +256,13 @@ pub(super) fn check_trust(to_sign: &ToSign, network: Network) -> Result<(), CliE
             match pin.and_then(|pin| pin.revocation_of(to_sign.path(), to_sign.digest())) {
                 Some(seen) => {
                     let note = ", as this computer has seen before";
-                    Err(proof::revoked_error(to_sign.path(), &seen.reason, seen.revoked_at, note))
+                    Err(proof::revoked_error(
+                        to_sign.path(),
+                        to_sign.project(),
+                        &seen.reason,
+                        seen.revoked_at,
+                        note,
+                    ))
                 }
                 None => Ok(()),
             }

@@ -175,7 +175,7 @@ impl Draft {
         let in_roles = self.roles.values_mut().flatten().flat_map(|group| &mut group.signers);
         for signer in in_roles.chain(&mut self.registrars) {
             if signer.key == old {
-                signer.key = new.key;
+                (signer.key, signer.format) = (new.key, new.format);
                 // A name means a person, who may have lost a key.
                 signer.name = new.name.clone().or(signer.name.take());
             }

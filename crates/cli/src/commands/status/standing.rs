@@ -9,7 +9,7 @@ use countersign_core::values::{key::PublicKey, other_format::OtherFormat, path::
 use countersign_core::{documents::layout, rules::quorum::Tally, rules::stored::ReleaseState};
 use countersign_explain::describe::{Description, describe, proposal::ProposalDescription};
 use countersign_explain::progress::{
-    ConditionProgress, GroupProgress, Member, WayProgress, condition_text, way_name,
+    ConditionProgress, GroupProgress, Member, WayProgress, condition_text, groups_text, way_name,
 };
 use serde_json::{Value, json};
 
@@ -30,6 +30,7 @@ struct Begun<'a> {
     reason: &'a str,
     signed: BTreeSet<PublicKey>,
     tally: Tally,
+    progress: String,
     title: &'static str,
     /// What joins it.
     command: &'static str,
@@ -37,10 +38,10 @@ struct Begun<'a> {
 
 impl Begun<'_> {
     fn describe(&self, people: &People<'_>, name: &str) -> String {
-        let Self { reason, signed, tally, title, command } = self;
+        let Self { reason, signed, progress, title, command, .. } = self;
         let (signed, reason) = (people.list(signed.iter().copied()), quoted(reason));
         format!(
-            "  {title:<11} {tally}: begun by {signed}, for the reason {reason}; join it with `countersign {command} {name}`"
+            "  {title:<11} {progress}: begun by {signed}, for the reason {reason}; join it with `countersign {command} {name}`"
         )
     }
 
@@ -121,6 +122,7 @@ impl Status {
                 reason: &begun.reason,
                 signed: begun.signatures.signers(),
                 tally: begun.tally,
+                progress: groups_text(&begun.groups),
                 title: "revocation",
                 command: "revoke",
             }),
@@ -128,6 +130,7 @@ impl Status {
                 reason: &veto.reason,
                 signed: veto.signed.iter().map(|member| member.signer.key).collect(),
                 tally: veto.tally,
+                progress: groups_text(&veto.groups),
                 title: "veto",
                 command: "veto",
             }),

@@ -284,6 +284,12 @@ fn signers_files_say_which_keys_are_fido_keys_and_what_these_cannot_sign() {
         .says_nothing_of(&["for ssh:"]);
     let text = String::from_utf8(computer.read("svc.signers.json")).unwrap();
     assert_eq!(text.matches("\"format\": \"sk-ssh-ed25519\"").count(), 3, "{text}");
+    // A key in its place can be of the other kind.
+    let bob = format!("frieda={}", computer.key_of("bob").with_extension("pub").display());
+    let edit = ["signers", "edit", "svc.signers.json", "--replace", &bob, "-o", "next.json", "--yes"];
+    computer.run(&edit).ok();
+    let text = String::from_utf8(computer.read("next.json")).unwrap();
+    assert_eq!(text.matches("\"format\": \"sk-ssh-ed25519\"").count(), 2, "{text}");
     let agent = FidoAgent::start(PRESENT);
     // A key that someone has to touch signs no checkpoint.
     computer.write("server.toml", "[log]\norigin = \"sign.example.org/log\"\nkey_file = \"frieda.pub\"\n");

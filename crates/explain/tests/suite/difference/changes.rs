@@ -1,6 +1,7 @@
 //! What each change is told as.
 
 use countersign_core::documents::signers::{Signer, SignersFile};
+use countersign_explain::strength::assess;
 use countersign_explain::{difference::SignersChange, difference::list_changes, words::shown_signer};
 use countersign_testing::assert_mentions;
 
@@ -306,4 +307,29 @@ fn a_delay_is_told_and_a_shorter_one_is_an_alarm() {
     assert_eq!(tell(Some(48), Some(48)), []);
     let founded = list_changes(None, &with(Some(48)));
     assert!(founded.iter().any(|change| change.to_string().contains("48 hours")), "{founded:?}");
+}
+
+#[test]
+fn a_key_that_becomes_a_fido_key_is_told_and_what_it_cannot_sign() {
+    let current = file("artifact 2: alice 1, bob 2").write();
+    let current = String::from_utf8(current).unwrap();
+    let marked = current.replacen("\"pubkey\"", "\"format\": \"sk-ssh-ed25519\", \"pubkey\"", 1);
+    let asked = marked.replacen(
+        "\"artifact_signers\"",
+        "\"formats\": [\"ssh\", \"minisign\"], \"artifact_signers\"",
+        1,
+    );
+    let [current, proposed] = [current, asked].map(|text| SignersFile::parse(text.as_bytes()).unwrap());
+    let is_fido = "alice (#1) is a FIDO key: it signs only if someone touches it";
+    assert!(told(&list_changes(Some(&current), &proposed)).contains(&is_fido.to_owned()));
+    assert!(told(&list_changes(None, &proposed)).contains(&is_fido.to_owned()));
+    let back = told(&list_changes(Some(&proposed), &current));
+    assert!(back.contains(&"alice (#1) is no longer listed as a FIDO key".to_owned()), "{back:?}");
+    let warnings: Vec<String> = assess(&proposed).warnings.iter().map(ToString::to_string).collect();
+    let unreachable = warnings.iter().filter(|warning| warning.contains("FIDO")).collect::<Vec<_>>();
+    assert_mentions(
+        unreachable[0],
+        &["cannot sign for minisign: 1 of the 2 keys in a group that needs 2 can"],
+    );
+    assert_eq!(unreachable.len(), 1, "{warnings:?}");
 }
