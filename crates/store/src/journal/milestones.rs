@@ -29,9 +29,9 @@ struct KnownMilestones {
 
 /// A part of the history that is read from its end back, to be told from its beginning on.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Stretch {
-    pub(crate) newest: ObjectId,
-    pub(crate) commits: usize,
+pub struct Stretch {
+    pub newest: ObjectId,
+    pub commits: usize,
 }
 
 impl Milestones {
