@@ -136,14 +136,8 @@ impl RecentCommits {
 
     /// Reads this commit and those before it from disk, newest first, however old.
     pub fn read_back(&self, from: ObjectId) -> impl Iterator<Item = Result<RecentCommit, StoreError>> {
-        let mut next = Some(from);
-        std::iter::from_fn(move || {
-            let id = next.take()?;
-            Some(self.objects.commit(id).map(|commit| {
-                next = commit.parents.first().copied();
-                RecentCommit::new(id, commit.time, commit.message)
-            }))
-        })
+        let read = self.objects.history(from);
+        read.map(|read| read.map(|(id, commit)| RecentCommit::new(id, commit.time, commit.message)))
     }
 
     /// The commits after `after` up to `newest`, in parts to be read back; the oldest comes last. `None` if `after` is not
