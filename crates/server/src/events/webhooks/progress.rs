@@ -139,7 +139,7 @@ fn replace(path: &Path, position: DeliveryPosition) -> io::Result<()> {
 
 // The commits in order, from any one on. They come from memory, or from the repository if memory no longer has them.
 
-/// Commits of the memory to take at a time.
+/// How many commits to take from memory at a time.
 const STEP: usize = 500;
 
 /// A reading position. Every method can read from disk, so no thread that others wait for should call them.
