@@ -57,7 +57,7 @@ impl Fetcher {
         let mut failed = None;
         let urls = ProjectUrls::of(&url);
         let first = match &urls {
-            Some(urls) => urls.on_default_branch(),
+            Some(urls) => urls.on_branch(None),
             None => on_file_server(&url),
         };
         let mut waiting: Vec<String> = first.into_iter().rev().collect();
@@ -109,7 +109,7 @@ impl Fetcher {
         if branches.is_empty() {
             branches.extend(USUAL_BRANCHES.map(str::to_owned));
         }
-        branches.iter().flat_map(|branch| urls.on_branch(branch)).collect()
+        branches.iter().flat_map(|branch| urls.on_branch(Some(branch))).collect()
     }
 }
 
@@ -143,34 +143,29 @@ impl ProjectUrls {
         Some(Self { base, project, form })
     }
 
-    fn on_default_branch(&self) -> Vec<String> {
+    /// The signers files on a branch, or on the default one.
+    fn on_branch(&self, branch: Option<&str>) -> Vec<String> {
+        let branch = branch.map(|branch| encode_path(branch.split('/')));
         let Self { base, project, form } = self;
-        let raw: Vec<String> = match form {
-            UrlForm::GithubCom => vec![format!("https://raw.githubusercontent.com/{project}/HEAD")],
-            UrlForm::OwnerAndRepository => {
-                vec![format!("{base}/{project}/raw/HEAD"), format!("{base}/api/v1/repos/{project}/raw")]
-            }
-            UrlForm::Gitlab => vec![format!("{base}/{project}/-/raw/HEAD")],
-        };
-        raw.iter().flat_map(|dir| files_in(dir)).collect()
-    }
-
-    fn on_branch(&self, branch: &str) -> Vec<String> {
-        let branch = encode_path(branch.split('/'));
-        let Self { base, project, form } = self;
-        let raw: Vec<String> = match form {
-            UrlForm::GithubCom => {
+        let raw = match (form, &branch) {
+            (UrlForm::GithubCom, None) => vec![format!("https://raw.githubusercontent.com/{project}/HEAD")],
+            (UrlForm::GithubCom, Some(branch)) => {
                 vec![format!("https://raw.githubusercontent.com/{project}/refs/heads/{branch}")]
             }
-            UrlForm::OwnerAndRepository => vec![
+            (UrlForm::OwnerAndRepository, None) => {
+                vec![format!("{base}/{project}/raw/HEAD"), format!("{base}/api/v1/repos/{project}/raw")]
+            }
+            (UrlForm::OwnerAndRepository, Some(branch)) => vec![
                 format!("{base}/{project}/raw/branch/{branch}"),
                 format!("{base}/{project}/raw/refs/heads/{branch}"),
             ],
-            UrlForm::Gitlab => vec![format!("{base}/{project}/-/raw/{branch}")],
+            (UrlForm::Gitlab, None) => vec![format!("{base}/{project}/-/raw/HEAD")],
+            (UrlForm::Gitlab, Some(branch)) => vec![format!("{base}/{project}/-/raw/{branch}")],
         };
         let files = raw.iter().flat_map(|dir| files_in(dir));
         // GitLab would take a tag of the same name.
-        let kind = if *form == UrlForm::Gitlab { "?ref_type=heads" } else { "" };
+        let is_named = *form == UrlForm::Gitlab && branch.is_some();
+        let kind = if is_named { "?ref_type=heads" } else { "" };
         files.map(|file| format!("{file}{kind}")).collect()
     }
 

@@ -76,7 +76,7 @@ impl LogWitness {
 
     /// Adds the log that is derived here. The policy can name it as well, with the same key.
     pub fn add_replay(&self, replay: LogReplay) -> Result<(), WitnessMemoryError> {
-        let (key, origin) = (replay.key().clone(), replay.key().name().to_owned());
+        let (key, origin) = (replay.log.key().clone(), replay.log.key().name().to_owned());
         let mut logs = write(&self.logs);
         let log = match logs.get(&origin) {
             Some(log) if log.keys.contains(&key) => Arc::clone(log),

@@ -69,16 +69,6 @@ impl Catalogue {
         Look::new(self.store.published.load_full(), tables, &self.hasher)
     }
 
-    /// The catalogue of the newest head, if nothing has changed since the last question and there is nothing to wait
-    /// for.
-    pub fn glance(&self) -> Option<Look<'_>> {
-        let following = self.following.try_lock().ok()?;
-        let head = self.store.published.load_full();
-        following.seen.as_ref().filter(|seen| seen.commit == head.commit)?;
-        let tables = self.tables.try_read().ok()?;
-        Some(Look::new(head, tables, &self.hasher))
-    }
-
     /// Makes a `catch_up` that is under way end early, and any later one do nothing.
     pub fn stop(&self) {
         self.is_stopping.store(true, Ordering::Relaxed);

@@ -6,10 +6,10 @@ pub mod copy;
 mod differing;
 pub mod export;
 pub mod follow;
-pub(crate) mod milestones;
+pub mod milestones;
 pub mod read;
 
-use std::{collections::HashMap, collections::hash_map::Entry, io::Write as _};
+use std::{collections::HashMap, collections::hash_map::Entry, io::Write as _, sync::Arc};
 
 use countersign_core::{rules::snapshot::Change, values::time::Timestamp};
 use gix::{ObjectId, objs::Kind};
@@ -94,4 +94,14 @@ pub struct JournalEntry {
     pub time: Timestamp,
     /// The change, with its message as the commit records it.
     pub change: Change,
+}
+
+impl JournalEntry {
+    /// How many bytes it holds, about, if each file takes `overhead` beside its path and content.
+    pub fn bytes(&self, overhead: usize) -> usize {
+        let content = |content: &Option<Arc<[u8]>>| content.as_ref().map_or(0, |content| content.len());
+        let files = self.change.files.iter();
+        let files = files.map(|(path, file)| path.as_str().len() + content(file) + overhead);
+        files.sum::<usize>() + self.change.message.len()
+    }
 }

@@ -189,6 +189,21 @@ impl Objects {
         Commit::parse(&self.read(&id, Kind::Commit)?).map_err(|reason| StoreError::corrupt(id, reason))
     }
 
+    /// Reads this commit and those before it, newest first, however old.
+    pub(crate) fn history(
+        &self,
+        newest: ObjectId,
+    ) -> impl Iterator<Item = Result<(ObjectId, Commit), StoreError>> {
+        let mut next = Some(newest);
+        std::iter::from_fn(move || {
+            let id = next.take()?;
+            Some(self.commit(id).map(|commit| {
+                next = commit.parents.first().copied();
+                (id, commit)
+            }))
+        })
+    }
+
     /// A commit that a stranger named; `None` if no commit has this id. Does not look at the disk again.
     pub(crate) fn find_commit(&self, id: &ObjectId) -> Result<Option<Vec<u8>>, StoreError> {
         let found = match self.find_packed(id)? {

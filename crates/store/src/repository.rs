@@ -8,7 +8,7 @@ mod unpublished;
 use std::{fs, mem, path::Path, path::PathBuf, sync::Arc, time::Duration, time::Instant};
 
 use countersign_core::{documents::layout::RepositoryMarker, values::wire};
-use gix::{ObjectId, hash::Kind as HashKind, objs::Kind};
+use gix::{ObjectId, config::file::SectionRef, hash::Kind as HashKind};
 use thiserror::Error;
 
 use crate::machine::clock::Clock;
@@ -81,7 +81,7 @@ impl Repository {
             disk.sync_dir(needed.parent().expect("they lie in the repository"))?;
         }
         remove_stale_locks(&disk, dir)?;
-        unpublished::configure(&disk, dir)?;
+        let remotes = configure(&disk, dir)?;
         remove_unpublished(&disk, dir, &pack_dir)?;
         remove_leftovers(&disk, &pack_dir)?;
         // A kill may have come between a rename and this fsync; from here on, what is visible is durable. Only then may
@@ -89,7 +89,6 @@ impl Repository {
         disk.sync_dir(&pack_dir)?;
         disk.sync_dir(&dir.join("refs/heads"))?;
         Folded::load(&pack_dir)?.remove_old(&disk);
-        let remotes = refs::forget(&disk, dir)?;
         if !remotes.is_empty() {
             let names = remotes.join(", ");
             tracing::info!(
@@ -248,10 +247,7 @@ impl Repository {
     }
 
     fn load(&self, commit: ObjectId) -> Result<Arc<Dir>, StoreError> {
-        let bytes = self.objects.read(&commit, Kind::Commit)?;
-        let mut fields = gix::objs::CommitRefIter::from_bytes(&bytes, HashKind::Sha1);
-        let tree = fields.tree_id().map_err(|error| StoreError::corrupt(commit, error))?;
-        load_tree(&self.objects, tree)
+        load_tree(&self.objects, self.objects.commit(commit)?.tree)
     }
 
     fn check_ours(&self) -> Result<(), OpenError> {
@@ -300,6 +296,41 @@ fn create(disk: &Disk, dir: &Path) -> Result<(), DiskError> {
     }
     disk.rename(&new, dir)?;
     disk.sync_dir(parent)
+}
+
+/// Adds to the configuration what marks need, where it is missing: in a clone, or in a repository of an earlier version.
+/// Removes the remotes, and returns their names: a repository that was restored from a clone still has the clone as its
+/// remote, and a `git remote update` would put the old state in the place of the new one (D58).
+fn configure(disk: &Disk, dir: &Path) -> Result<Vec<String>, DiskError> {
+    let path = dir.join("config");
+    let text = fs::read_to_string(&path).map_err(|source| DiskError::new("read", &path, source))?;
+    let (mut kept, remotes) = without_remotes(&text);
+    if !kept.contains(unpublished::CONFIG_LINES) {
+        let line_break = if kept.ends_with('\n') { "" } else { "\n" };
+        kept = format!("{kept}{line_break}{}", unpublished::CONFIG_LINES);
+    }
+    if kept != text {
+        let replaced = disk.replace(&path, &kept, |_| {});
+        replaced.map_err(|source| DiskError::new("write", &path, source))?;
+    }
+    Ok(remotes)
+}
+
+fn without_remotes(text: &str) -> (String, Vec<String>) {
+    // The repository was opened, so its configuration can be read.
+    let Ok(config) = gix::config::File::try_from(text) else { return (text.to_owned(), Vec::new()) };
+    let is_remote = |section: &SectionRef<'_>| section.header().name().eq_ignore_ascii_case(b"remote");
+    let remotes = config.sections().filter(is_remote);
+    let names: Vec<_> = remotes
+        .map(|remote| remote.header().subsection_name().map(ToString::to_string).unwrap_or_default())
+        .collect();
+    if names.is_empty() {
+        return (text.to_owned(), names);
+    }
+    let mut kept = Vec::new();
+    let written = config.write_to_filter(&mut kept, |section| !is_remote(section));
+    written.expect("writing to memory does not fail");
+    (String::from_utf8_lossy(&kept).into_owned(), names)
 }
 
 /// Refuses repositories of a kind that we cannot read in full, rather than reading them in part.

@@ -107,11 +107,6 @@ impl Head {
         }
     }
 
-    /// The file at a path that is not parsed yet; `None` also if it is not spelled as [`RepoPath`] does.
-    pub fn file_as_spelled(&self, path: &str) -> Option<FoundFile<'_>> {
-        self.paths.as_ref()?.find(path).map(FoundFile::at)
-    }
-
     /// The nearest active signers file at or above `path`.
     pub fn nearest_signers(&self, path: &RepoPath) -> Option<FoundFile<'_>> {
         match self.paths.as_ref().map_or(Err(Far), |paths| paths.find_nearest_signers(path)) {

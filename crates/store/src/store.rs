@@ -69,14 +69,17 @@ impl Store {
     pub fn start(mut repository: Repository, options: Options) -> Result<Self, StoreError> {
         repository.set_clock(options.clock.clone());
         let (objects, pack_dir) = (Arc::clone(&repository.objects), repository.pack_dir());
+        let milestones = Arc::new(Milestones::new(Arc::clone(&objects)));
+        let recent_commits =
+            RecentCommits::new(Arc::clone(&objects), Arc::clone(&milestones), repository.tip);
         let shared = Arc::new(StoreState {
             published: ArcSwap::from_pointee(load_head(&repository)),
             newest: ArcSwap::from_pointee(newest_time(&repository)?),
             stats: StoreStats::default(),
-            recent_commits: Arc::new(RecentCommits::new(Arc::clone(&objects), repository.tip)),
+            recent_commits: Arc::new(recent_commits),
             budget: options.budget.map(StorageBudget::new),
             halted: ArcSwapOption::empty(),
-            milestones: Milestones::new(Arc::clone(&objects)),
+            milestones,
             feed: Feed::default(),
         });
         let disk = repository.disk.clone();

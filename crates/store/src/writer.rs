@@ -109,7 +109,7 @@ pub(crate) struct StoreState {
     pub(crate) budget: Option<StorageBudget>,
     /// Why this node does not follow the shared order any more.
     pub(crate) halted: ArcSwapOption<String>,
-    pub(crate) milestones: Milestones,
+    pub(crate) milestones: Arc<Milestones>,
     pub(crate) feed: Feed,
 }
 

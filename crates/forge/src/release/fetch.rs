@@ -76,12 +76,8 @@ fn ask(source: &ReleaseSource, url: &Url) -> OutgoingRequest {
 
 // Streams an asset through both hash functions at once; it is never held as a whole.
 
-/// The bytes of one batch: enough that handing over costs nothing beside hashing.
-const BATCH_BYTES: usize = 256 << 10;
-/// Bounds what the bookkeeping of many small chunks can cost.
-const BATCH_CHUNKS: usize = 1_024;
-/// How far the network may be ahead of a hash function.
-const BATCHES_AHEAD: usize = 4;
+/// How many chunks the network may be ahead of a hash function.
+const CHUNKS_AHEAD: usize = 8;
 
 impl Fetcher {
     /// Reads the asset, compares it with what the forge published, and computes its digests. `progress` is told the
@@ -98,7 +94,7 @@ impl Fetcher {
                 || AssetProblem::NotFound { url: format!("`{}`", shown_url(request.url.as_str())) };
             let mut download = self.open(request, Redirects::Guarded).await?.ok_or_else(not_found)?;
             check_head(asset, &mut download, max_bytes)?;
-            let mut hashing = Hashing::start();
+            let hashing = Hashing::start();
             download.set_slowest_rate(ASSET_RATE);
             let interrupted = |download: &Download| AssetProblem::Interrupted { url: download.shown() };
             while let Some(chunk) = download.chunk().await? {
@@ -151,9 +147,7 @@ fn check_size(asset: &Asset, download: &Download, received: u64) -> Result<(), A
 /// Hashes on two threads, so that the slower function alone sets the pace, and none of the runtime's own. Dropping it
 /// ends them.
 struct Hashing {
-    batch: Vec<Bytes>,
-    batch_bytes: usize,
-    lanes: [mpsc::Sender<Vec<Bytes>>; 2],
+    lanes: [mpsc::Sender<Bytes>; 2],
     sha256: JoinHandle<Output<sha2::Sha256>>,
     sha512: JoinHandle<Output<sha2::Sha512>>,
 }
@@ -163,27 +157,17 @@ impl Hashing {
     fn start() -> Self {
         let ((first, sha256), (second, sha512)) =
             (start_lane::<sha2::Sha256>(), start_lane::<sha2::Sha512>());
-        Self { batch: Vec::new(), batch_bytes: 0, lanes: [first, second], sha256, sha512 }
+        Self { lanes: [first, second], sha256, sha512 }
     }
 
-    async fn push(&mut self, chunk: Bytes) -> Option<()> {
-        self.batch_bytes += chunk.len();
-        self.batch.push(chunk);
-        let is_full = self.batch_bytes >= BATCH_BYTES || self.batch.len() >= BATCH_CHUNKS;
-        if is_full { self.flush().await } else { Some(()) }
-    }
-
-    async fn flush(&mut self) -> Option<()> {
-        let batch = std::mem::take(&mut self.batch);
-        self.batch_bytes = 0;
+    async fn push(&self, chunk: Bytes) -> Option<()> {
         for lane in &self.lanes {
-            lane.send(batch.clone()).await.ok()?;
+            lane.send(chunk.clone()).await.ok()?;
         }
         Some(())
     }
 
-    async fn finish(mut self) -> Option<(Sha256, Sha512)> {
-        self.flush().await?;
+    async fn finish(self) -> Option<(Sha256, Sha512)> {
         drop(self.lanes);
         let (sha256, sha512) = (self.sha256.await.ok()?, self.sha512.await.ok()?);
         Some((HexDigest::from_bytes(sha256.into()), HexDigest::from_bytes(sha512.into())))
@@ -191,17 +175,17 @@ impl Hashing {
 }
 
 /// A thread that hashes what it is sent, until the sender is gone.
-fn start_lane<D: Digest>() -> (mpsc::Sender<Vec<Bytes>>, JoinHandle<Output<D>>)
+fn start_lane<D: Digest>() -> (mpsc::Sender<Bytes>, JoinHandle<Output<D>>)
 where
     Output<D>: Send + 'static,
 {
-    let (batches, mut received) = mpsc::channel::<Vec<Bytes>>(BATCHES_AHEAD);
+    let (chunks, mut received) = mpsc::channel::<Bytes>(CHUNKS_AHEAD);
     let result = tokio::task::spawn_blocking(move || {
         let mut hasher = D::new();
-        while let Some(batch) = received.blocking_recv() {
-            batch.iter().for_each(|chunk| hasher.update(chunk));
+        while let Some(chunk) = received.blocking_recv() {
+            hasher.update(&chunk);
         }
         hasher.finalize()
     });
-    (batches, result)
+    (chunks, result)
 }

@@ -8,7 +8,6 @@ use countersign_core::log::tree::{Hash, TreeHead, empty_root, parse_hash, proves
 use countersign_core::values::verifier_key::VerifierKey;
 use countersign_store::{Store, machine::clock::lock};
 use thiserror::Error;
-use tokio::sync::watch;
 
 use crate::keeper::{CheckpointKeeper, KeepError, KeptNotes};
 use crate::witness::memory::{Contradiction, WitnessMemoryError, WitnessStop};
@@ -163,7 +162,7 @@ const MAX_SAMPLES: usize = 64;
 
 #[derive(Debug, Clone)]
 pub struct LogReplay {
-    log: Arc<TransparencyLog>,
+    pub log: Arc<TransparencyLog>,
     /// How many commits there were, oldest first.
     samples: Arc<Mutex<VecDeque<(Instant, u64)>>>,
 }
@@ -177,10 +176,6 @@ impl LogReplay {
     pub fn start(store: &Store, dir: &Path, key: VerifierKey) -> Result<Self, LogError> {
         let options = LogOptions::of_another(dir, key, Box::new(Nothing));
         Ok(Self { log: Arc::new(TransparencyLog::start(store, options)?), samples: Arc::default() })
-    }
-
-    pub fn key(&self) -> &VerifierKey {
-        self.log.key()
     }
 
     /// Commits that were replayed.
@@ -210,16 +205,6 @@ impl LogReplay {
         let samples = lock(&self.samples);
         let since = samples.iter().find(|(_, len)| *len > size);
         since.is_some_and(|(at, _)| now.saturating_duration_since(*at) > WITHHELD_AFTER)
-    }
-
-    /// Tells how many commits were replayed.
-    pub fn sizes(&self) -> watch::Receiver<u64> {
-        self.log.sizes()
-    }
-
-    /// Returns when its thread has ended.
-    pub fn stop(&self) {
-        self.log.stop();
     }
 }
 

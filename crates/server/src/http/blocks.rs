@@ -1,13 +1,11 @@
 //! What the operator has blocked (D59): keys, hosts and projects whose changes the server refuses. It still serves what
 //! is stored. The list is a file in the data directory, so it survives a restart.
 
-use std::{
-    collections::BTreeSet, error::Error, fmt, path::PathBuf, sync::Arc, sync::Mutex, sync::PoisonError,
-};
+use std::{collections::BTreeSet, error::Error, fmt, path::PathBuf, sync::Arc, sync::Mutex};
 
 use arc_swap::ArcSwap;
 use countersign_core::values::{key::PublicKey, path::RepoPath, shown::shown_text, wire::PUBLIC_KEY_PREFIX};
-use countersign_store::machine::disk;
+use countersign_store::machine::{clock::lock, disk};
 
 use crate::follow::background::BoxedError;
 
@@ -156,7 +154,7 @@ impl Blocks {
         &self,
         edit: impl FnOnce(&mut BTreeSet<BlockedThing>) -> Result<(), BlockError>,
     ) -> Result<(), BlockError> {
-        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _writing = lock(&self.writing);
         let mut list = BTreeSet::clone(&self.list.load());
         edit(&mut list)?;
         let text: String = list.iter().map(|entry| format!("{}\n", entry.as_str())).collect();

@@ -4,7 +4,7 @@
 use std::{borrow::Cow, fmt::Display, sync::LazyLock, sync::atomic::AtomicU64, sync::atomic::Ordering};
 
 use axum::http::{HeaderMap, Version, header::HOST};
-use countersign_core::values::shown::shown_text;
+use countersign_core::values::{path::RepoPath, shown::shown_text};
 use countersign_store::ObjectId;
 use url::form_urlencoded;
 use uuid::Uuid;
@@ -32,6 +32,21 @@ impl<'a> Query<'a> {
 
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_ref())
+    }
+
+    /// The tag of a release. A plus sign in a query means a space, unless it is written as %2B. No tag has a space.
+    pub(crate) fn tag(&self) -> Result<Option<String>, ApiError> {
+        let tag = self.get("tag").map(|tag| tag.replace(' ', "+"));
+        tag.map(|tag| RepoPath::parse(&tag).map(|_| tag)).transpose().map_err(bad("tag"))
+    }
+
+    /// Whether the question is about the newest release.
+    pub(crate) fn is_for_newest(&self) -> Result<bool, ApiError> {
+        match self.get("newest") {
+            None => Ok(false),
+            Some("true") => Ok(true),
+            Some(_) => Err(ApiError::invalid_parameter("newest: must be true")),
+        }
     }
 }
 

@@ -5,10 +5,11 @@
 //! When all permits are held, a newcomer can take the permit of a holder that has more than its part, is too slow, or is a
 //! connection that waits for its client. Among those that wait, the one that holds least is next.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::{cmp::Reverse, collections::BTreeMap, collections::HashMap, net::IpAddr, time::Duration};
 
 use countersign_core::values::{key::PublicKey, path::RepoPath};
+use countersign_store::machine::clock::lock;
 use thiserror::Error;
 use tokio::{sync::Notify, time::Instant, time::timeout};
 
@@ -155,7 +156,7 @@ impl FairSemaphore {
                 return Err(self.refuse());
             }
             if timeout(left.min(BETWEEN_LOOKS), changed).await.is_err() {
-                self.lock().admit(&self.rules, permit.number, Instant::now());
+                lock(&self.state).admit(&self.rules, permit.number, Instant::now());
             }
         }
     }
@@ -173,7 +174,7 @@ impl FairSemaphore {
 
     /// Ends some connections that wait for their clients and are like this, if there are more than `limit`.
     pub fn end_idle(&self, limit: usize, is_like: impl Fn(&Patience) -> bool) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         let is_like = |entry: &Entry| entry.patience.as_deref().is_some_and(&is_like);
         if state.idle_connections(is_like).count() > limit {
             let victims = state.find_idle(limit, is_like);
@@ -199,7 +200,7 @@ impl FairSemaphore {
             signals: signals.clone(),
             patience,
         };
-        let number = self.lock().enter(&self.rules, entry).ok_or_else(|| self.refuse())?;
+        let number = lock(&self.state).enter(&self.rules, entry).ok_or_else(|| self.refuse())?;
         Ok(Permit { semaphore: Arc::clone(self), number, signals })
     }
 
@@ -213,26 +214,22 @@ impl FairSemaphore {
     }
 
     pub fn held(&self) -> usize {
-        self.lock().totals.holding
+        lock(&self.state).totals.holding
     }
 
     pub fn waiting(&self) -> usize {
-        self.lock().totals.waiting
+        lock(&self.state).totals.waiting
     }
 
     /// How many holders lost their permit to others since the start.
     pub fn gave_way(&self) -> u64 {
-        self.lock().gave_way
+        lock(&self.state).gave_way
     }
 
     /// Whether no permit is held or awaited, and no claimant is remembered.
     pub fn is_empty(&self) -> bool {
-        let state = self.lock();
+        let state = lock(&self.state);
         state.entries.is_empty() && state.by_part.is_empty() && state.totals == Tally::default()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -269,13 +266,13 @@ impl Permit {
     }
 
     fn change_entry(&self, change: impl FnOnce(&mut Entry)) {
-        if let Some(entry) = self.semaphore.lock().entries.get_mut(&self.number) {
+        if let Some(entry) = lock(&self.semaphore.state).entries.get_mut(&self.number) {
             change(entry);
         }
     }
 
     fn standing(&self) -> Standing {
-        self.semaphore.lock().entries.get(&self.number).map_or(Standing::Lost, |entry| entry.standing)
+        lock(&self.semaphore.state).entries.get(&self.number).map_or(Standing::Lost, |entry| entry.standing)
     }
 }
 
@@ -299,7 +296,7 @@ impl Drop for Stopped<'_> {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let mut state = self.semaphore.lock();
+        let mut state = lock(&self.semaphore.state);
         state.remove(self.number);
         state.grant_waiting(&self.semaphore.rules, Instant::now());
     }

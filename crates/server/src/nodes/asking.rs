@@ -1,7 +1,7 @@
 //! Asks witnesses to cosign the checkpoints of this server's log (D93): who can be asked, what is counted of each, and a task
 //! for each witness, from the wait after a start to the cosignatures that the log takes.
 
-use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicBool, atomic::AtomicU64, atomic::Ordering};
+use std::sync::{Arc, Mutex, atomic::AtomicBool, atomic::AtomicU64, atomic::Ordering};
 use std::time::{Duration, Instant};
 use std::{collections::BTreeSet, error::Error as StdError, future::pending};
 
@@ -13,7 +13,7 @@ use countersign_core::values::{bounds::NOTE_BYTES, digest::Sha256, key::PublicKe
 use countersign_core::values::{shown::shown_text, time::Timestamp, verifier_key::VerifierKey};
 use countersign_forge::{https::SetupError, url::parse_bare_url};
 use countersign_log::{CheckpointRound, CosignError, TakeError, TransparencyLog};
-use countersign_store::machine::clock::Clock;
+use countersign_store::machine::clock::{Clock, lock};
 use futures_util::future::join_all;
 use tokio::{sync::watch, task::spawn_blocking};
 use url::Url;
@@ -94,7 +94,7 @@ impl CosigningStats {
         for cosignature in added {
             if let Some(stats) = all.iter().find(|stats| stats.key == cosignature.witness.key()) {
                 stats.size.fetch_max(size, Ordering::Relaxed);
-                *stats.at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+                *lock(&stats.at) = Some(Instant::now());
             }
         }
     }
@@ -106,7 +106,7 @@ impl CosigningStats {
 
     /// The time since the witness last cosigned.
     pub fn since(&self) -> Option<Duration> {
-        self.at.lock().unwrap_or_else(PoisonError::into_inner).map(|at| at.elapsed())
+        lock(&self.at).map(|at| at.elapsed())
     }
 }
 
@@ -426,12 +426,12 @@ impl FirstAnswers {
 
     /// A witness says that it does not know a log that it has cosigned. What it has seen is still to be learnt (D209).
     pub(crate) fn note_forgetful(&self, witness: &PublicKey) {
-        self.forgetful.lock().unwrap_or_else(PoisonError::into_inner).insert(*witness);
+        lock(&self.forgetful).insert(*witness);
     }
 
     /// A witness has said what it has seen, or that it does not know this log.
     pub(crate) fn note(&self, witness: &PublicKey) {
-        let mut silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut silent = lock(&self.silent);
         // Those that are silent cannot have cosigned more without one of those that have answered.
         if silent.remove(witness) && (silent.is_empty() || !self.policy.is_met(&silent)) {
             self.log.allow_signing();
@@ -441,14 +441,13 @@ impl FirstAnswers {
     /// Witnesses that are down for long must not stop a log that was only restarted.
     pub(crate) async fn give_up(&self) {
         tokio::time::sleep(PATIENCE).await;
-        let silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let silent = lock(&self.silent).clone();
         if silent.is_empty() || !self.policy.is_met(&silent) {
             return;
         }
         let names = self.policy.witnesses().iter().filter(|witness| silent.contains(&witness.key.key()));
         let names = names.map(|witness| witness.name.as_str()).collect::<Vec<_>>().join(", ");
-        let is_forgotten =
-            !self.forgetful.lock().unwrap_or_else(PoisonError::into_inner).is_disjoint(&silent);
+        let is_forgotten = !lock(&self.forgetful).is_disjoint(&silent);
         if self.is_restored {
             tracing::error!(
                 witnesses = names,

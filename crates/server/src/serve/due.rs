@@ -3,13 +3,13 @@
 //! While nothing waits, a request looks at one field of the newest head. A failure keeps no request: the rounds try again.
 //! However many are held back, a request only learns when the next ones are due that are not ([`HeldBack`]).
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64, atomic::Ordering};
+use std::sync::{Arc, Mutex, atomic::AtomicU64, atomic::Ordering};
 use std::{collections::BTreeSet, io, time::Duration};
 
 use arc_swap::ArcSwapOption;
 use countersign_core::rules::decide::activate::{ActivateRefusal, activate_due};
 use countersign_core::{documents::layout, values::path::RepoPath, values::time::Timestamp};
-use countersign_store::snapshot::index::WaitingSigners;
+use countersign_store::{machine::clock::lock, snapshot::index::WaitingSigners};
 use futures_util::future::join_all;
 use tokio::{runtime::Handle, time::timeout};
 
@@ -73,13 +73,13 @@ impl HeldBack {
 
     /// The signers that are due and not held back.
     pub fn other_due(&self, waiting: &WaitingSigners, now: Timestamp) -> Vec<DueSigners> {
-        let held = self.lock();
+        let held = lock(&self.held);
         waiting.due(now).filter(|signers| !held.contains(signers)).cloned().collect()
     }
 
     /// Holds these back. Returns whether they were not before.
     pub fn hold(&self, signers: DueSigners) -> bool {
-        let mut held = self.lock();
+        let mut held = lock(&self.held);
         let is_new = held.insert(signers);
         if is_new {
             self.quiet.store(None);
@@ -88,7 +88,7 @@ impl HeldBack {
     }
 
     pub fn release(&self, signers: &DueSigners) {
-        let mut held = self.lock();
+        let mut held = lock(&self.held);
         if held.remove(signers) {
             self.quiet.store(None);
         }
@@ -96,7 +96,7 @@ impl HeldBack {
 
     /// Forgets those that no longer wait.
     pub fn forget_done(&self, waiting: &WaitingSigners) {
-        let mut held = self.lock();
+        let mut held = lock(&self.held);
         let before = held.len();
         held.retain(|signers| waiting.contains(signers));
         if held.len() < before {
@@ -111,15 +111,11 @@ impl HeldBack {
 
     /// When the first are due that are not held back.
     fn look(&self, waiting: &Arc<WaitingSigners>) -> Option<Timestamp> {
-        let held = self.lock();
+        let held = lock(&self.held);
         self.looks.fetch_add(1, Ordering::Relaxed);
         let until = waiting.iter().find(|signers| !held.contains(signers)).map(|(due, _)| *due);
         self.quiet.store(Some(Arc::new(Quiet { waiting: Arc::clone(waiting), until })));
         until
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeSet<DueSigners>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -6,14 +6,17 @@ use countersign_api::event::{Event, EventFilter, EventKind};
 use countersign_core::documents::{layout, layout::Signable, signers::Signer};
 use countersign_core::rules::{place::path_of_url, snapshot::Snapshot as _, stored};
 use countersign_core::values::shown::{shown_count, shown_text};
-use countersign_core::values::{bounds::PAGE_EVENTS, key::PublicKey, path::RepoPath, time::Timestamp};
+use countersign_core::values::{
+    bounds::PAGE_EVENTS, digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp,
+};
 use countersign_explain::describe::proposal::{VetoedProposal, list_vetoed};
+use countersign_explain::words::shown_signer;
 use countersign_store::repository::recent_commits::{KEPT, RecentCommit, RecentCommits};
 use countersign_store::{Head, ObjectId, catalogue::Catalogue, catalogue::ProjectName};
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 
 use crate::api::state::App;
-use crate::web::{frame::Page, keys, links, parts, reply::PageTrouble, reply::Reply, timeline, visit::Visit};
+use crate::web::{frame::Page, keys, links, parts, reply::PageTrouble, reply::Reply, visit::Visit};
 
 /// Where to look: at and below a path, or on the whole server.
 pub(super) type Scope<'a> = Option<&'a RepoPath>;
@@ -66,7 +69,7 @@ pub(super) fn show(
     Ok(Reply::Page(Page { feed: Some(feed), ..Page::new(title, body) }))
 }
 
-/// Shows the activity as an Atom feed.
+/// Shows the activity as an Atom feed (RFC 4287).
 pub(super) fn show_feed(
     recent_commits: &RecentCommits,
     head: &Head,
@@ -77,18 +80,45 @@ pub(super) fn show_feed(
     let commits = wanted.find(recent_commits, head, scope, None)?;
     let told = commits.iter().flat_map(|commit| {
         let events = commit.events().iter().enumerate().rev();
-        events.filter(|(_, event)| wanted.matches(event)).map(|(number, event)| timeline::Entry {
-            commit: commit.id,
-            time: commit.time,
-            number,
-            title: format!("{}: {}", word_of(event.kind), name_of(head, scope, event)),
-            page: page_of(event),
-            by: event.key.map(|key| name_signer(head, &event.path, key)),
-        })
+        events.filter(|(_, event)| wanted.matches(event)).map(move |(number, event)| (commit, number, event))
     });
-    let entries: Vec<_> = told.take(PAGE_EVENTS).collect();
-    let (title, address, feed) = (title_of(scope), address_of(scope), feed_of(scope));
-    Ok(Reply::Feed(timeline::write(&title, &address, &feed, &entries, visit.base_url.as_deref())))
+    let told: Vec<_> = told.take(PAGE_EVENTS).collect();
+    let (page, feed) = (address_of(scope), feed_of(scope));
+    let base_url = visit.base_url.as_deref().unwrap_or_default();
+    // A feed must say when it changed, also if nothing happened yet.
+    let never = || "1970-01-01T00:00:00Z".to_owned();
+    let updated = told.first().map_or_else(never, |(newest, ..)| newest.time.to_string());
+    Ok(Reply::Feed(html! {
+        (PreEscaped("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n"))
+        feed xmlns="http://www.w3.org/2005/Atom" xml:lang="en" {
+            id { (identify(&format!("{base_url}{feed}"))) }
+            title { (title_of(scope)) " · Countersign" }
+            updated { (updated) }
+            author { name { "Countersign" } }
+            link rel="self" type="application/atom+xml" href={ (base_url) (feed) } {}
+            link rel="alternate" type="text/html" href={ (base_url) (page) } {}
+            @for (commit, number, event) in told {
+                @let title = format!("{}: {}", word_of(event.kind), name_of(head, scope, event));
+                entry {
+                    id { (identify(&format!("{} {number}", commit.id))) }
+                    title { (title) }
+                    updated { (commit.time) }
+                    link rel="alternate" type="text/html" href={ (base_url) (page_of(event)) } {}
+                    content type="text" {
+                        (title)
+                        @if let Some(key) = event.key { ", by " (shown_signer(&name_signer(head, &event.path, key))) }
+                    }
+                }
+            }
+        }
+    }))
+}
+
+/// An identifier that never changes, in the form of a UUID of version 8.
+fn identify(text: &str) -> String {
+    let digest = Sha512::of(text.as_bytes()).to_string();
+    let part = |from: usize, to: usize| digest.get(from..to).unwrap_or_default();
+    format!("urn:uuid:{}-{}-8{}-a{}-{}", part(0, 8), part(8, 12), part(12, 15), part(15, 18), part(18, 30))
 }
 
 /// The directory of a release stands for its index.

@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use countersign_core::values::{bounds::SEARCH_CHARS, digest::Sha512, shown::shown_text};
 use maud::{DOCTYPE, Markup, html};
 
+use crate::api::{openapi::asset, routing::RouteTable};
 use crate::http::sending::typed;
 use crate::web::{links, visit::Mirrored, visit::Visit};
 
@@ -185,12 +186,13 @@ impl IntoResponse for Page {
 
 // The files that pages load, all from this server.
 
-pub(super) const STYLE_PATH: &str = "/assets/style.css";
-pub(super) const SCRIPT_PATH: &str = "/assets/page.mjs";
-pub(super) const ICON_PATH: &str = "/assets/icon.svg";
+const STYLE_PATH: &str = "/assets/style.css";
+const SCRIPT_PATH: &str = "/assets/page.mjs";
+const ICON_PATH: &str = "/assets/icon.svg";
 /// What other sites show beside a link to a page.
-pub(super) const PREVIEW_PATH: &str = "/assets/preview.png";
+const PREVIEW_PATH: &str = "/assets/preview.png";
 
+const SVG: &str = "image/svg+xml";
 const FOR_A_DAY: &str = "max-age=86400";
 
 const STYLE: &str = include_str!("assets/style.css");
@@ -200,27 +202,24 @@ const PREVIEW: &[u8] = include_bytes!("assets/preview.png");
 
 /// Contains the version of the style, so that a page never gets the style of another version.
 pub(super) static STYLE_ADDRESS: LazyLock<String> = LazyLock::new(|| with_version(STYLE_PATH, STYLE));
-pub(super) static SCRIPT_ADDRESS: LazyLock<String> = LazyLock::new(|| with_version(SCRIPT_PATH, SCRIPT));
+static SCRIPT_ADDRESS: LazyLock<String> = LazyLock::new(|| with_version(SCRIPT_PATH, SCRIPT));
 
 fn with_version(path: &str, text: &str) -> String {
     format!("{path}?v={}", Sha512::of(text.as_bytes()).short())
 }
 
-pub(super) async fn style() -> impl IntoResponse {
-    typed(STYLE, "text/css; charset=utf-8", FOR_A_DAY)
-}
-
-pub(super) async fn script() -> impl IntoResponse {
-    typed(SCRIPT, "text/javascript; charset=utf-8", FOR_A_DAY)
-}
-
-/// Browsers ask for `/favicon.ico` unasked, and accept the same picture.
-pub(super) async fn icon() -> impl IntoResponse {
-    ([(CONTENT_SECURITY_POLICY, "default-src 'none'")], typed(ICON, "image/svg+xml", FOR_A_DAY))
-}
-
-pub(super) async fn preview() -> impl IntoResponse {
-    typed(PREVIEW, "image/png", FOR_A_DAY)
+pub(super) fn files() -> RouteTable {
+    let style = async || typed(STYLE, "text/css; charset=utf-8", FOR_A_DAY);
+    let script = async || typed(SCRIPT, "text/javascript; charset=utf-8", FOR_A_DAY);
+    let icon = async || ([(CONTENT_SECURITY_POLICY, "default-src 'none'")], typed(ICON, SVG, FOR_A_DAY));
+    let preview = async || typed(PREVIEW, "image/png", FOR_A_DAY);
+    RouteTable::default()
+        .get(STYLE_PATH, style, asset("style", "The style sheet", "text/css"))
+        .get(SCRIPT_PATH, script, asset("page_script", "The script of all pages", "text/javascript"))
+        .get(ICON_PATH, icon, asset("icon", "The icon", SVG))
+        .get(PREVIEW_PATH, preview, asset("preview", "The picture beside links to pages", "image/png"))
+        // Browsers ask for it unasked, and accept the same picture.
+        .get("/favicon.ico", icon, asset("favicon", "The icon, where browsers look for it", SVG))
 }
 
 /// Our mark, in the colours of the page: one signature, and another that confirms it.

@@ -29,7 +29,7 @@ use countersign_store::Head;
 use serde_json::json;
 
 use crate::api::openapi::{
-    Content, EXAMPLE_COMMIT, Endpoint, HTML, Parameter, asset, living_page, matching, one_of, redirect, text,
+    Content, EXAMPLE_COMMIT, Endpoint, HTML, Parameter, living_page, matching, one_of, redirect, text,
     unchecked,
 };
 use crate::api::{openapi, routing::RouteTable, routing::parse_tail, state::App};
@@ -41,7 +41,6 @@ use crate::web::visit::Visit;
 /// Makes a page of the newest state.
 type Show = fn(&App, &Head, &Visit) -> Result<Reply, PageTrouble>;
 
-const SVG: &str = "image/svg+xml";
 const ATOM: &str = "application/atom+xml";
 /// Contains the files that pages load.
 pub(crate) const ASSETS_DIR: &str = "/assets/";
@@ -151,11 +150,7 @@ pub(crate) fn routes() -> RouteTable {
             .refuses(400, "invalid path", "path.400")
             .with_error_pages())
         .merge(badge::routes())
-        .get(frame::STYLE_PATH, frame::style, asset("style", "The style sheet", "text/css"))
-        .get(frame::SCRIPT_PATH, frame::script, asset("page_script", "The script of all pages", "text/javascript"))
-        .get(frame::ICON_PATH, frame::icon, asset("icon", "The icon", SVG))
-        .get(frame::PREVIEW_PATH, frame::preview, asset("preview", "The picture beside links to pages", "image/png"))
-        .get("/favicon.ico", frame::icon, asset("favicon", "The icon, where browsers look for it", SVG))
+        .merge(frame::files())
         .merge(docs::routes())
         .merge(help::routes())
         .merge(verify::routes())

@@ -251,10 +251,7 @@ fn person(signer: &Signer, did: &Markup, is_missing: bool) -> Markup {
     html! {
         li.missing[is_missing] {
             span class=(face) aria-hidden="true" { (letter) }
-            span.who {
-                @if let Some(name) = name { bdi.name { (name) } " " }
-                (key(signer.key))
-            }
+            (who(signer))
             span.did { (did) }
         }
     }

@@ -16,9 +16,6 @@ use crate::catalogue::describe::{describe_proposal, explicit_roles, time_of, wai
 use crate::catalogue::look::{List, Look, UnknownAfter};
 use crate::catalogue::{facts::Seconds, facts::seconds, tables::KeyId, tables::ProjectId, tables::ReleaseId};
 
-/// How many files and projects a brief look goes through.
-const BRIEF: usize = 256;
-
 /// How many projects of a key are looked through for those that list it no longer: anyone can register many.
 const MOST_PROJECTS: usize = 10_000;
 
@@ -55,14 +52,6 @@ impl Look<'_> {
             list.add(|reading| self.read_candidate(reading, &candidate, key));
         }
         KeyPendingResponse { public_key: *key, pending: list.entries, more }
-    }
-
-    /// Whether little waits for this key, and no revocation is begun that would have to be read.
-    pub fn is_brief_for(&self, key: &PublicKey) -> bool {
-        let mut projects = self.listed_projects(self.tables.key_id(key));
-        self.head.index.waiting_for(key).nth(BRIEF).is_none()
-            && projects.by_ref().take(BRIEF).all(|(project, _)| self.begun_in(project).next().is_none())
-            && projects.next().is_none()
     }
 
     /// Begun revocations that this key can join, the oldest first.

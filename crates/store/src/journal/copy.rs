@@ -120,10 +120,7 @@ impl JournalCopy {
     /// Whether a commit can be stored that the rules do not give. A journal that never comes to the commit that the check
     /// begins after must still come to an end.
     fn excuse(&mut self, entry: &JournalEntry) -> bool {
-        let content = |content: &Option<Arc<[u8]>>| content.as_ref().map_or(0, |content| content.len());
-        let files = entry.change.files.iter();
-        let files = files.map(|(path, file)| path.as_str().len() + content(file) + OVERHEAD).sum::<usize>();
-        self.excused_bytes += files + entry.change.message.len() + OVERHEAD;
+        self.excused_bytes += entry.bytes(OVERHEAD) + OVERHEAD;
         self.begin != CheckBegin::Now && self.excused_bytes <= MAX_EXCUSED_BYTES
     }
 

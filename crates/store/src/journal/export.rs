@@ -116,13 +116,8 @@ impl JournalExport {
 
 /// Reads the commits of a stretch, oldest first.
 fn read_stretch(objects: &Objects, stretch: Stretch) -> Result<Vec<(ObjectId, Commit)>, StoreError> {
-    let mut commits = Vec::with_capacity(stretch.commits);
-    let mut next = Some(stretch.newest);
-    while let Some(id) = next.filter(|_| commits.len() < stretch.commits) {
-        let commit = objects.commit(id)?;
-        next = commit.parents.first().copied();
-        commits.push((id, commit));
-    }
+    let read = objects.history(stretch.newest).take(stretch.commits);
+    let mut commits = read.collect::<Result<Vec<_>, _>>()?;
     commits.reverse();
     Ok(commits)
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use countersign_api::event::Claim;
 use countersign_core::values::{path::RepoPath, time::Timestamp, wire};
-use gix::{ObjectId, hash::Kind as HashKind, hashtable, objs::CommitRefIter, objs::Kind};
+use gix::{ObjectId, hashtable, objs::Kind};
 
 use crate::{audit::replay::violation::REMEMBERED, error::StoreError, journal::differing::TreeReader};
 use crate::{machine::clock::lock, objects::Objects};
@@ -29,9 +29,9 @@ struct KnownMilestones {
 
 /// A part of the history that is read from its end back, to be told from its beginning on.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Stretch {
-    pub(crate) newest: ObjectId,
-    pub(crate) commits: usize,
+pub struct Stretch {
+    pub newest: ObjectId,
+    pub commits: usize,
 }
 
 impl Milestones {
@@ -129,18 +129,8 @@ impl KnownMilestones {
     }
 }
 
-/// Walks from this commit back to the first, newest first.
 fn walk_back(objects: &Objects, from: ObjectId) -> impl Iterator<Item = Result<ObjectId, StoreError>> {
-    let mut next = Some(from);
-    std::iter::from_fn(move || {
-        let id = next.take()?;
-        let bytes = match objects.read(&id, Kind::Commit) {
-            Ok(bytes) => bytes,
-            Err(error) => return Some(Err(error)),
-        };
-        next = CommitRefIter::from_bytes(&bytes, HashKind::Sha1).parent_ids().next();
-        Some(Ok(id))
-    })
+    objects.history(from).map(|read| read.map(|(id, _)| id))
 }
 
 // The signed requests that commits of the last day stored. A follower that starts must know them, since none of them

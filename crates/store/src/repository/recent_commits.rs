@@ -8,6 +8,7 @@ use countersign_core::values::time::Timestamp;
 use gix::ObjectId;
 use tokio::sync::watch;
 
+use crate::journal::milestones::{Milestones, Stretch};
 use crate::machine::clock::{lock, read, write};
 use crate::{error::StoreError, objects::Objects};
 
@@ -40,6 +41,7 @@ pub struct RecentCommits {
     /// The position behind the newest commit.
     end: watch::Sender<i64>,
     objects: Arc<Objects>,
+    milestones: Arc<Milestones>,
     /// The newest commit before the start, if there was one.
     earlier: Option<ObjectId>,
     /// Whether what came before the start was read back.
@@ -75,10 +77,10 @@ impl RecentCommit {
 }
 
 impl RecentCommits {
-    pub(crate) fn new(objects: Arc<Objects>, tip: Option<ObjectId>) -> Self {
+    pub(crate) fn new(objects: Arc<Objects>, milestones: Arc<Milestones>, tip: Option<ObjectId>) -> Self {
         let kept = RwLock::new(Kept { commits: VecDeque::new(), begin: 0, newest: tip });
         let (end, is_filled) = (watch::Sender::new(0), Mutex::new(false));
-        Self { kept, end, objects, earlier: tip, is_filled }
+        Self { kept, end, objects, milestones, earlier: tip, is_filled }
     }
 
     /// Tells the position behind the newest commit, again whenever there are new ones.
@@ -134,14 +136,14 @@ impl RecentCommits {
 
     /// Reads this commit and those before it from disk, newest first, however old.
     pub fn read_back(&self, from: ObjectId) -> impl Iterator<Item = Result<RecentCommit, StoreError>> {
-        let mut next = Some(from);
-        std::iter::from_fn(move || {
-            let id = next.take()?;
-            Some(self.objects.commit(id).map(|commit| {
-                next = commit.parents.first().copied();
-                RecentCommit::new(id, commit.time, commit.message)
-            }))
-        })
+        let read = self.objects.history(from);
+        read.map(|read| read.map(|(id, commit)| RecentCommit::new(id, commit.time, commit.message)))
+    }
+
+    /// The commits after `after` up to `newest`, in parts to be read back; the oldest comes last. `None` if `after` is not
+    /// in the history. Reads from disk.
+    pub fn stretches(&self, after: ObjectId, newest: ObjectId) -> Result<Option<Vec<Stretch>>, StoreError> {
+        self.milestones.stretches(Some(after), newest)
     }
 
     /// Commits that have just been published, oldest first.

@@ -109,15 +109,3 @@ fn parse_id(hex: &str) -> Option<ObjectId> {
 
 /// What the configuration of the repository must have.
 pub(crate) const CONFIG_LINES: &str = "[repack]\n\tpackKeptObjects = true\n";
-
-/// Adds to the configuration what marks need, where it is missing: in a clone, or in a repository of an earlier version.
-pub(crate) fn configure(disk: &Disk, dir: &Path) -> Result<(), DiskError> {
-    let path = dir.join("config");
-    let read = fs::read_to_string(&path).map_err(|source| DiskError::new("read", &path, source))?;
-    if read.contains(CONFIG_LINES) {
-        return Ok(());
-    }
-    let line_break = if read.ends_with('\n') { "" } else { "\n" };
-    let replaced = disk.replace(&path, &format!("{read}{line_break}{CONFIG_LINES}"), |_| {});
-    replaced.map_err(|source| DiskError::new("write", &path, source))
-}

@@ -5,8 +5,7 @@
 //! share 20. That a path which is not there is taken for one that is has a chance of one in 10^22 for each file in its
 //! directory, and is far less likely for the others.
 //!
-//! Only paths are there that are spelled as [`RepoPath`] spells them. A request for one of these in just this way need
-//! not have it parsed first.
+//! Only paths are there that are spelled as [`RepoPath`] spells them.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 

@@ -178,20 +178,13 @@ impl ReleasesQuery {
 
 fn parse_project(query: &Query, project: &str) -> Result<Wanted, ApiError> {
     let project = RepoPath::parse(project).map_err(bad("project"))?;
-    if let Some(newest) = query.get("newest") {
-        if newest != "true" {
-            return Err(ApiError::invalid_parameter("newest: must be true"));
-        }
+    if query.is_for_newest()? {
         if let Some(name) = ["tag", "state", "after"].into_iter().find(|name| query.get(name).is_some()) {
             return Err(ApiError::invalid_parameter(format!("{name}: does not go with `newest`")));
         }
         return Ok(Wanted::Newest(project));
     }
-    // A plus sign in a query means a space, unless it is written as %2B. No tag has a space.
-    let tag = query.get("tag").map(|tag| tag.replace(' ', "+"));
-    if let Some(tag) = &tag {
-        RepoPath::parse(tag).map_err(bad("tag"))?;
-    }
+    let tag = query.tag()?;
     let state = query.get("state").map(ReleaseState::parse).transpose().map_err(bad("state"))?;
     Ok(Wanted::Project(WantedReleases { project, tag, state }))
 }

@@ -121,13 +121,7 @@ async fn chain(State(app): State<App>, sender: RequestSender, tail: Tail) -> Res
 
 /// Answers with a stored file without waiting; `None` leaves the request to the handler.
 pub fn read_raw(app: &App, tail: &str, headers: &HeaderMap) -> Result<Option<Response>, ApiError> {
-    let head = app.store.glance();
-    // The spelling that nearly every client uses.
-    let file = if tail.contains('%') { None } else { head.file_as_spelled(tail) };
-    if let Some(file) = file {
-        return Ok(serve_cached(&head, file, OCTET_STREAM, headers));
-    }
-    let path = parse_tail(tail)?;
+    let (path, head) = (parse_tail(tail)?, app.store.glance());
     match head.file(&path) {
         Some(file) => Ok(serve_cached(&head, file, OCTET_STREAM, headers)),
         // It can be a history, which has to be assembled, or stand for a veto, which has to be found.

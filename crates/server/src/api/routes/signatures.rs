@@ -80,16 +80,8 @@ async fn list_pending(
     request: Authenticated,
 ) -> Result<Response, ApiError> {
     wait_until_ready(&app).await?;
-    let caller = request.caller;
-    // Another thread would take longer to begin than a brief answer takes.
-    let brief = app.catalogue.glance().filter(|look| look.is_brief_for(&caller));
-    let answer = match brief.map(|look| write_pending(&look, &caller)) {
-        Some(answer) => answer,
-        None => {
-            let catalogue = Arc::clone(&app.catalogue);
-            app.sending.read(move || write_pending(&catalogue.look(), &caller)).await?
-        }
-    };
+    let (catalogue, caller) = (Arc::clone(&app.catalogue), request.caller);
+    let answer = app.sending.read(move || write_pending(&catalogue.look(), &caller)).await?;
     send_json(&app, answer.into(), &sender).await
 }
 

@@ -111,19 +111,11 @@ enum Wanted {
 impl StateQuestion {
     fn parse(text: &str) -> Result<Self, ApiError> {
         let query = Query::parse(text, &["tag", "newest", "history_after", "log_size"])?;
-        // A plus sign in a query means a space, unless it is written as %2B. No tag has a space.
-        let tag = query.get("tag").map(|tag| tag.replace(' ', "+"));
-        let wanted = match (tag, query.get("newest")) {
-            (None, None) => Wanted::Path,
-            (_, Some(other)) if other != "true" => {
-                return Err(ApiError::invalid_parameter("newest: must be true"));
-            }
+        let wanted = match (query.is_for_newest()?, query.tag()?) {
             // A release that is named is the only one with that name, and so the newest.
-            (Some(tag), _) => {
-                RepoPath::parse(&tag).map_err(bad("tag"))?;
-                Wanted::Tag(tag)
-            }
-            (None, Some(_)) => Wanted::Newest,
+            (_, Some(tag)) => Wanted::Tag(tag),
+            (true, None) => Wanted::Newest,
+            (false, None) => Wanted::Path,
         };
         let after = query.get("history_after").map(parse_digest).transpose();
         let log_size = query.get("log_size").map(str::parse).transpose();

@@ -119,10 +119,7 @@ impl Courier {
     /// What there is now. `done` is the last commit that needs nothing more; it stays as it is if this node does not have
     /// it yet, so that another one delivers.
     async fn deliver_new(&mut self, done: &mut ObjectId) -> Result<(), Stopped> {
-        let (recent_commits, commit, stop) =
-            (Arc::clone(self.store.recent_commits()), *done, self.stop.clone());
-        let found = in_background(move || Commits::find(&recent_commits, &commit, || *stop.borrow())).await;
-        let Ok(FoundCommits::At(mut commits)) = found else { return Ok(()) };
+        let Ok(FoundCommits::At(mut commits)) = self.find(*done).await? else { return Ok(()) };
         loop {
             let read;
             (read, commits) = read_on(commits).await;
@@ -141,10 +138,8 @@ impl Courier {
     /// Finds where to continue. The first commit is the last one that was looked at.
     async fn find_commits(&mut self) -> Result<Commits, Stopped> {
         loop {
-            let (recent_commits, stop) = (Arc::clone(self.store.recent_commits()), self.stop.clone());
             let commit = self.progress.position().commit;
-            let finding = move || Commits::find(&recent_commits, &commit, || *stop.borrow());
-            match in_background(finding).await {
+            match self.find(commit).await? {
                 Ok(FoundCommits::At(commits)) => return Ok(commits),
                 Ok(FoundCommits::Nowhere { commits, newest }) => {
                     let webhook = &self.webhook.name;
@@ -157,10 +152,16 @@ impl Courier {
                     self.record().await;
                     return Ok(commits);
                 }
-                Ok(FoundCommits::GivenUp) => self.wait(UNREADABLE_WAIT).await?,
+                Ok(FoundCommits::Empty) => self.wait(UNREADABLE_WAIT).await?,
                 Err(error) => self.wait_after(&error).await?,
             }
         }
+    }
+
+    async fn find(&self, commit: ObjectId) -> Result<Result<FoundCommits, StoreError>, Stopped> {
+        let recent_commits = Arc::clone(self.store.recent_commits());
+        let finding = in_background(move || Commits::find(&recent_commits, commit));
+        until_stopped(self.stop.clone(), finding).await.ok_or(Stopped)
     }
 
     async fn deliver_piece(&mut self, piece: Piece) -> Result<(), Stopped> {

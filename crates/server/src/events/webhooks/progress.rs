@@ -6,7 +6,7 @@
 use std::{fmt, fs, fs::File, io, io::Write as _, path::Path, sync::Arc, time::Duration};
 
 use countersign_store::repository::recent_commits::{NewestCommit, RecentCommit, RecentCommits};
-use countersign_store::{ObjectId, StoreError};
+use countersign_store::{ObjectId, StoreError, journal::milestones::Stretch};
 use tokio::time::Instant;
 
 use crate::{events::webhooks::settings::WebhookName, follow::background::BoxedError};
@@ -139,7 +139,7 @@ fn replace(path: &Path, position: DeliveryPosition) -> io::Result<()> {
 
 // The commits in order, from any one on. They come from memory, or from the repository if memory no longer has them.
 
-/// Commits in memory at a time.
+/// How many commits to take from memory at a time.
 const STEP: usize = 500;
 
 /// A reading position. Every method can read from disk, so no thread that others wait for should call them.
@@ -148,17 +148,8 @@ pub(crate) struct Commits {
     recent_commits: Arc<RecentCommits>,
     /// The position of the next commit.
     next: i64,
-    older: Older,
-}
-
-/// Commits to read back from the repository, which goes from new to old. Only every `STEP`th id is kept; the commits in
-/// between are read again from there.
-#[derive(Debug, Default)]
-struct Older {
-    /// Newest first.
-    milestones: Vec<ObjectId>,
-    /// The position of the newest milestone.
-    newest: i64,
+    /// What to read back from the repository first; the oldest comes last.
+    older: Vec<Stretch>,
 }
 
 /// Some commits, oldest first, and the position of the first of them.
@@ -174,57 +165,45 @@ pub(crate) enum FoundCommits {
     At(Commits),
     /// The commit is not in the history. Reading would begin with the newest commit.
     Nowhere { commits: Commits, newest: ObjectId },
-    /// The search stopped early.
-    GivenUp,
+    /// There is no commit yet.
+    Empty,
 }
 
 impl Commits {
     pub(crate) fn find(
         recent_commits: &Arc<RecentCommits>,
-        commit: &ObjectId,
-        give_up: impl Fn() -> bool,
+        commit: ObjectId,
     ) -> Result<FoundCommits, StoreError> {
         let reader = |next, older| Self { recent_commits: Arc::clone(recent_commits), next, older };
-        if let Some(position) = recent_commits.position_of(commit) {
-            return Ok(FoundCommits::At(reader(position, Older::default())));
+        if let Some(position) = recent_commits.position_of(&commit) {
+            return Ok(FoundCommits::At(reader(position, Vec::new())));
         }
-        let NewestCommit { end, commit: Some(tip) } = recent_commits.newest() else {
-            return Ok(FoundCommits::GivenUp);
+        let NewestCommit { end, commit: Some(newest) } = recent_commits.newest() else {
+            return Ok(FoundCommits::Empty);
         };
-        let newest = end - 1;
-        let mut milestones = Vec::new();
-        for (distance, read) in recent_commits.read_back(tip).enumerate() {
-            if give_up() {
-                return Ok(FoundCommits::GivenUp);
-            }
-            let id = read?.id;
-            if distance % STEP == 0 {
-                milestones.push(id);
-            }
-            if id == *commit {
-                return Ok(FoundCommits::At(reader(newest - distance as i64, Older { milestones, newest })));
-            }
+        let Some(mut older) = recent_commits.stretches(commit, newest)? else {
+            return Ok(FoundCommits::Nowhere { commits: reader(end - 1, Vec::new()), newest });
+        };
+        // That commit itself comes first.
+        match older.last_mut() {
+            Some(oldest) => oldest.commits += 1,
+            None => older.push(Stretch { newest, commits: 1 }),
         }
-        Ok(FoundCommits::Nowhere { commits: reader(newest, Older::default()), newest: tip })
+        let commits: usize = older.iter().map(|stretch| stretch.commits).sum();
+        Ok(FoundCommits::At(reader(end - commits as i64, older)))
     }
 
     /// The next commits; empty if there are none yet. `None` if they are no longer kept and have to be looked for
     /// again.
     pub(crate) fn read(&mut self) -> Result<Option<Piece>, StoreError> {
         let begin = self.next;
-        let commits = match self.older.milestones.pop() {
-            Some(milestone) => {
-                let position = self.older.newest - (self.older.milestones.len() * STEP) as i64;
-                let count = usize::try_from(position + 1 - begin).unwrap_or(0);
-                let read = self.recent_commits.read_back(milestone).take(count);
-                let mut commits = read.map(|read| read.map(Arc::new)).collect::<Result<Vec<_>, _>>();
-                if let Ok(commits) = &mut commits {
-                    commits.reverse();
-                } else {
-                    // An error must not skip it.
-                    self.older.milestones.push(milestone);
-                }
-                commits?
+        let commits = match self.older.last() {
+            Some(stretch) => {
+                let read = self.recent_commits.read_back(stretch.newest).take(stretch.commits);
+                let mut commits: Vec<_> = read.map(|read| read.map(Arc::new)).collect::<Result<_, _>>()?;
+                commits.reverse();
+                self.older.pop();
+                commits
             }
             None => match self.recent_commits.from(begin, STEP) {
                 Some(commits) => commits,

@@ -1,10 +1,11 @@
 //! How a mirror is doing: shared by the task that follows, health checks, metrics and pages.
 
-use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicBool, atomic::Ordering};
+use std::sync::{Arc, Mutex, atomic::AtomicBool, atomic::Ordering};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
 use countersign_store::journal::{JournalEntry, read::JournalError, read::JournalReader};
+use countersign_store::machine::clock::lock;
 use thiserror::Error;
 use tokio::sync::watch;
 
@@ -83,12 +84,12 @@ impl MirrorState {
 
     /// The time since the mirror last had everything that the origin had.
     pub fn lag(&self, now: Instant) -> Duration {
-        now.saturating_duration_since(self.lock().up_to_date)
+        now.saturating_duration_since(lock(&self.contact).up_to_date)
     }
 
     /// Whether the origin can be asked for more than its journal.
     pub(crate) fn is_in_contact(&self) -> bool {
-        let contact = self.lock();
+        let contact = lock(&self.contact);
         contact.has_answered && contact.failure.is_none() && self.refusal.load().is_none()
     }
 
@@ -112,7 +113,7 @@ impl MirrorState {
         if lag <= self.max_lag {
             return Ok(());
         }
-        let (seconds, contact) = (lag.as_secs(), self.lock());
+        let (seconds, contact) = (lag.as_secs(), lock(&self.contact));
         if contact.is_origin_behind {
             return Err(format!(
                 "for {seconds} seconds now, {origin} has not had the newest commits of this mirror"
@@ -161,21 +162,17 @@ impl MirrorState {
     /// The origin had nothing more at this time.
     pub(crate) fn note_up_to_date(&self, at: Instant) {
         self.is_first_copy.store(false, Ordering::Relaxed);
-        *self.lock() = OriginContact { has_answered: true, ..OriginContact::at(at) };
+        *lock(&self.contact) = OriginContact { has_answered: true, ..OriginContact::at(at) };
     }
 
     /// Notes that the origin is behind the mirror, and returns whether that is new.
     pub(crate) fn note_origin_behind(&self) -> bool {
-        !std::mem::replace(&mut self.lock().is_origin_behind, true)
+        !std::mem::replace(&mut lock(&self.contact).is_origin_behind, true)
     }
 
     pub(crate) fn note_failure(&self, reason: &str) {
         self.failures.add(1);
-        self.lock().failure = Some(reason.to_owned());
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, OriginContact> {
-        self.contact.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.contact).failure = Some(reason.to_owned());
     }
 }
 
@@ -206,10 +203,7 @@ impl EntryGroup {
     pub(crate) fn fill(&mut self, reader: &mut JournalReader) -> Result<(), JournalError> {
         while self.has_room() {
             let Some(entry) = reader.next()? else { break };
-            let content = |content: &Option<Arc<[u8]>>| content.as_ref().map_or(0, |content| content.len());
-            let files = entry.change.files.iter();
-            let files = files.map(|(path, file)| path.as_str().len() + content(file) + FILE_OVERHEAD);
-            self.bytes += files.sum::<usize>() + entry.change.message.len();
+            self.bytes += entry.bytes(FILE_OVERHEAD);
             self.entries.push(entry);
         }
         Ok(())

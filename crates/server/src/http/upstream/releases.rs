@@ -3,12 +3,13 @@
 //! A download belongs to no connection. A client whose connection was cut joins it when it asks again. While no client
 //! waits it continues for a minute, and then stops.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64, atomic::Ordering};
+use std::sync::{Arc, Mutex, atomic::AtomicU64, atomic::Ordering};
 use std::{collections::HashMap, time::Duration};
 
 use countersign_core::documents::index::{Digests, PublishedFile};
 use countersign_core::{rules::decide::assets::Release, values::path::RepoPath};
 use countersign_forge::{fetch::Fetcher, forges::ReleaseSource, release::Asset, release::ReleaseError};
+use countersign_store::machine::clock::lock;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use thiserror::Error;
 use tokio::{sync::watch, task::JoinHandle};
@@ -98,7 +99,7 @@ impl Releases {
         limits: ReleaseLimits,
         claimant: Claimant,
     ) -> DownloadOutcome {
-        let joined = Self::join(&mut self.lock(), &source.dir);
+        let joined = Self::join(&mut lock(&self.known), &source.dir);
         let mut outcome = match joined {
             Some(outcome) => outcome,
             None => {
@@ -132,7 +133,7 @@ impl Releases {
         limits: ReleaseLimits,
         permit: Permit,
     ) -> watch::Receiver<Option<DownloadOutcome>> {
-        let mut known = self.lock();
+        let mut known = lock(&self.known);
         let key = source.dir.clone();
         // Another request may have started it while this one waited for a place.
         if let Some(outcome) = Self::join(&mut known, &key) {
@@ -160,7 +161,7 @@ impl Releases {
                 outcome = &mut work => break outcome.unwrap_or(Err(DownloadError::Ended)),
                 () = stay_abandoned(&shared, self.patience) => {}
             }
-            let mut known = self.lock();
+            let mut known = lock(&self.known);
             if shared.outcome.receiver_count() == 0 {
                 known.remove(&key);
                 work.abort();
@@ -169,7 +170,7 @@ impl Releases {
             }
         };
         let is_kept = {
-            let mut known = self.lock();
+            let mut known = lock(&self.known);
             // A failure is not worth keeping. A success is kept only if no client has received it.
             let is_wanted = outcome.is_ok() && shared.outcome.receiver_count() == 0;
             let is_kept = is_wanted && known.len() <= MAX_KNOWN;
@@ -181,16 +182,12 @@ impl Releases {
         };
         if is_kept {
             tokio::time::sleep(self.patience).await;
-            let mut known = self.lock();
+            let mut known = lock(&self.known);
             // A new download may have this entry by now.
             if known.get(&key).is_some_and(|other| Arc::ptr_eq(other, &shared)) {
                 known.remove(&key);
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<RepoPath, Arc<Shared>>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::{fmt::Display, io, path::Path, path::PathBuf};
 
 use countersign_core::values::shown::shown_text;
+use strsim::osa_distance;
 use thiserror::Error;
 
 /// The text of a configuration file, for messages.
@@ -71,33 +72,15 @@ impl ConfigSource {
 pub fn explain_unknown(message: &str) -> Option<String> {
     let (given, known) = message.strip_prefix("unknown field `")?.split_once('`')?;
     let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
-    let nearest = known.iter().min_by_key(|name| distance(given, name));
+    // Keys are short. A longer word is none of them.
+    let word: String = given.chars().take(64).collect();
+    let nearest = known.iter().min_by_key(|name| osa_distance(&word, name));
     let most = 1 + given.chars().count() / 4;
-    let meant = nearest.filter(|name| distance(given, name) <= most);
+    let meant = nearest.filter(|name| osa_distance(&word, name) <= most);
     Some(match meant {
         Some(name) => format!("unknown key `{}`. Did you mean `{name}`?", shown_text(given)),
         None => format!("unknown key `{}`. Known here are {}", shown_text(given), known.join(", ")),
     })
-}
-
-/// How many letters to insert, remove or change, or neighbours to swap, to make one word of the other.
-fn distance(a: &str, b: &str) -> usize {
-    // Keys are short. A longer word is none of them.
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().collect());
-    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let changed = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut least = changed.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                least = least.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(least);
-        }
-        rows.push(row);
-    }
-    rows[a.len()][b.len()]
 }
 
 // What is wrong with a setting.

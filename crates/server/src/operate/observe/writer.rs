@@ -3,11 +3,11 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::{collections::HashMap, io, io::Write, thread, time::Duration, time::Instant};
 
 use countersign_core::values::shown::shown_text;
-use countersign_store::machine::clock::uptime_nanos;
+use countersign_store::machine::clock::{lock, uptime_nanos};
 use tracing::{Event, Level, callsite::Identifier, field::Field, field::Visit};
 
 use crate::metrics::Counter;
@@ -273,7 +273,7 @@ impl Flow {
     /// Returns whether there is room for a line of this kind, and counts the line if not. `now` is in nanoseconds of
     /// uptime.
     pub fn admits(&self, kind: &LineKind, now: u64) -> bool {
-        let mut kinds = self.lock();
+        let mut kinds = lock(&self.0);
         let has_room = kinds.all.has_room(OF_ALL, now);
         let of_kind = kinds.each.entry(kind.clone()).or_default();
         let is_admitted = has_room && of_kind.used.has_room(OF_A_KIND, now);
@@ -283,7 +283,7 @@ impl Flow {
 
     /// Counts a line of so many bytes, with this message.
     pub fn charge(&self, kind: &LineKind, bytes: usize, message: &str, now: u64) {
-        let (mut kinds, bytes) = (self.lock(), bytes as u64);
+        let (mut kinds, bytes) = (lock(&self.0), bytes as u64);
         kinds.all.charge(OF_ALL, bytes, now);
         let of_kind = kinds.each.entry(kind.clone()).or_default();
         of_kind.used.charge(OF_A_KIND, bytes, now);
@@ -294,7 +294,7 @@ impl Flow {
 
     /// What was left out since the last call.
     pub fn take_left_out(&self) -> Vec<LeftOut> {
-        let mut kinds = self.lock();
+        let mut kinds = lock(&self.0);
         let left_out = kinds.each.iter_mut().filter(|(_, of_kind)| of_kind.left_out > 0);
         let mut left_out: Vec<_> = left_out
             .map(|(kind, of_kind)| {
@@ -304,10 +304,5 @@ impl Flow {
             .collect();
         left_out.sort_by(|a, b| (&a.like, a.class).cmp(&(&b.like, b.class)));
         left_out
-    }
-
-    /// Nothing panics while this is locked.
-    fn lock(&self) -> MutexGuard<'_, Kinds> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
