@@ -136,12 +136,6 @@ pub(crate) async fn withdraw(session: &Session, args: &WithdrawArgs) -> Result<(
         return finish_withdrawal(session, &path, &format!("{name} is withdrawn already: {said}"));
     };
     let name = session.name_of(&path, Some(&shown.index.project_id));
-    if state.contains(&layout::signatures_of(&path)) {
-        return Err(CliError::other(
-            format!("{name} is complete, and only a release that still collects signatures can be withdrawn"),
-            format!("`countersign revoke {name} --reason TEXT` revokes it"),
-        ));
-    }
     let listed = state.listed_keys()?;
     session.public_key_of(Some(&path), &listed)?;
     let text = describe_withdrawal(&state, &path, &name, &shown, &args.reason)?;
@@ -177,7 +171,10 @@ fn describe_withdrawal(
     ShownRelease { index, digest, .. }: &ShownRelease,
     reason: &str,
 ) -> Result<String, CliError> {
-    let set = state.parsed(&layout::pending_signatures_of(path), SignatureSet::parse)?;
+    let mut set = state.parsed(&layout::pending_signatures_of(path), SignatureSet::parse)?;
+    if set.is_none() {
+        set = state.parsed(&layout::signatures_of(path), SignatureSet::parse)?;
+    }
     let signed = set.unwrap_or_default().entries.len();
     let files: Vec<&str> = index.published_files.iter().map(|file| file.file_name.as_str()).collect();
     let lines = [

@@ -173,10 +173,8 @@ async fn warn_of_place(session: &Session, client: &ServerClient, url: &str) -> R
         if place.is_ok_and(|place| place.url == given) {
             let in_force = shown.history().entries.last().map(|entry| entry.signers_config.as_bytes());
             if fetch_published(url).await.is_some_and(|published| Some(&published[..]) == in_force) {
-                return Err(CliError::usage(
-                    format!("{} has the signers file that is in force already", shown_text(url)),
-                    format!("publish the new one beside it, and propose that: {}", place_beside(&origin.url)),
-                ));
+                // The old file is where it should be. The server says why it is not the next one.
+                return Ok(());
             }
             session.output.warn(&format!(
                 "warning: new users look at {} for the signers in force, and refuse the project while another file is there. \

@@ -93,7 +93,7 @@ pub(crate) fn require_evidence(shown: Shown) -> Result<ShownEvidence, CliError> 
         let message = format!("the server {} has no {path}", shown.client.address());
         return Err(CliError::unverified(message, ASK_PROJECT));
     }
-    let described = describe(&shown.files, path).map_err(|error| shown.unusable(error))?;
+    let described = describe(&shown.files, path).ok().flatten();
     let so_far = described.map(|description| format!(": it {}", description.progress())).unwrap_or_default();
     Err(CliError::unverified(
         format!("{path} is not signed by enough people yet{so_far}"),

@@ -381,8 +381,7 @@ fn parse_delay(field: &Field<'_>) -> Result<u64, ParseError> {
     match hours {
         1..=ROTATION_DELAY_HOURS => Ok(hours as u64),
         _ => {
-            let reason =
-                format!("must be between 1 and {ROTATION_DELAY_HOURS}; leave it out for none");
+            let reason = format!("must be between 1 and {ROTATION_DELAY_HOURS}; leave it out for none");
             Err(field.error(reason))
         }
     }

@@ -275,7 +275,11 @@ impl Report {
             [one] => one.clone(),
             several => format!("{} things are wrong:\n- {}", several.len(), several.join("\n- ")),
         };
-        Err(CliError::usage(message, "start or correct what it names, and check again; docs/configuration.md lists all settings").with_details(details))
+        Err(CliError::usage(
+            message,
+            "start or correct what it names, and check again; docs/configuration.md lists all settings",
+        )
+        .with_details(details))
     }
 }
 

@@ -11,7 +11,7 @@ fn attacked(scene: &Scene) -> Computer {
     let url = scene.world.publish(APP, &takeover());
     scene.run_as(&computer, "bob", &["update", &url]).ok();
     for name in ["mallory", "bob"] {
-        scene.run_as(&computer, name, &["sign", "--all", "--yes"]).ok().says(&[": it has ", "; more from "]);
+        scene.run_as(&computer, name, &["sign", "--all", "--yes"]).ok().says(&[": it has ", " more from "]);
     }
     let last = scene.run_as(&computer, "carol", &["sign", "--all", "--yes"]).ok();
     last.says(&["all signatures are there", "takes effect on", "waits", "48 hours"]);
