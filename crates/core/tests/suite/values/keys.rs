@@ -4,8 +4,10 @@ use countersign_core::values::digest::Sha512;
 use countersign_core::values::key::{
     BadSignature, KeyError, KeyFormat, PublicKey, SecretKey, Signature, encode_base64,
 };
+use countersign_testing::fido::{SignsDigests as _, fido};
 use countersign_testing::{SMALL_ORDER, alice, steady};
 use proptest::prelude::*;
+use serde_json::Value;
 
 fn hex(text: &str) -> [u8; 32] {
     let byte = |i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).expect("hexadecimal");
@@ -195,4 +197,31 @@ fn a_signature_whose_r_is_of_small_order_is_refused() {
 fn a_secret_key_shows_nothing_of_itself() {
     let shown = format!("{:?}", SecretKey::from_seed(&[7; 32]));
     assert_eq!(shown, format!("SecretKey(of {})", countersign_testing::key(7).public_key()));
+}
+
+/// A signature that another implementation made, which `ssh-keygen -Y verify -n countersign` accepts.
+#[test]
+fn a_fido_key_signs_what_openssh_frames() {
+    let vector: Value = serde_json::from_str(include_str!("../../vectors/formats/fido.json")).unwrap();
+    let bytes = |name: &str| -> Vec<u8> {
+        let text = vector[name].as_str().expect("hexadecimal");
+        (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
+    };
+    let (key, format) = PublicKey::parse_with_format(vector["openssh"].as_str().unwrap()).unwrap();
+    assert_eq!((key.as_bytes().to_vec(), format), (bytes("public"), Some(KeyFormat::Fido)));
+    let line = format!("{} {}", KeyFormat::Fido.ssh_type(), encode_base64(&key.to_ssh_blob(KeyFormat::Fido)));
+    assert_eq!(line, vector["openssh"]);
+    let digest = Sha512::of(vector["content"].as_str().unwrap().as_bytes());
+    assert_eq!(KeyFormat::Fido.message(&digest), bytes("message_M"));
+    let signature = Signature::parse(&encode_base64(&bytes("signature_69_bytes"))).unwrap();
+    assert_eq!(signature.framed(&digest), Some(bytes("signed_69_bytes")));
+    assert_eq!(key.verify(&digest, &signature), Ok(()));
+    assert_eq!(Signature::parse(&signature.to_header()), Ok(signature));
+    assert!(key.verify(&Sha512::of(b"other"), &signature).is_err());
+    // The armor of OpenSSH has the same key and the same signature.
+    let armor: String = vector["sshsig"].as_str().unwrap().lines().filter(|line| !line.starts_with('-')).collect();
+    let armor = countersign_core::values::key::decode_base64(&armor).unwrap();
+    assert!(armor.ends_with(&signature.to_bytes()[64..]));
+    assert!(armor.windows(64).any(|part| part == signature.ed25519_bytes()));
+    assert_eq!(fido(9).sign(&digest), signature, "the emulated key of our tests");
 }
