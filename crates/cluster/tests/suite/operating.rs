@@ -61,7 +61,9 @@ fn the_status_lists_nodes_with_their_lag() {
     let seen = "(select at from svc_batch where seq = 1)";
     world.postgres.sql(&format!("insert into svc_node values ('even', 1, null, '0.1', now(), {seen})"));
     // Seen more than a moment after the batches.
-    world.postgres.sql("insert into svc_node values ('late', 1, null, '0.1', now(), now() + interval '2 seconds')");
+    world
+        .postgres
+        .sql("insert into svc_node values ('late', 1, null, '0.1', now(), now() + interval '2 seconds')");
     node.order.forget_nonces().unwrap();
     let status = read();
     let newest = status.newest.unwrap();

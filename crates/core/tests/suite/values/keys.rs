@@ -219,7 +219,8 @@ fn a_fido_key_signs_what_openssh_frames() {
     assert_eq!(Signature::parse(&signature.to_header()), Ok(signature));
     assert!(key.verify(&Sha512::of(b"other"), &signature).is_err());
     // The armor of OpenSSH has the same key and the same signature.
-    let armor: String = vector["sshsig"].as_str().unwrap().lines().filter(|line| !line.starts_with('-')).collect();
+    let armor: String =
+        vector["sshsig"].as_str().unwrap().lines().filter(|line| !line.starts_with('-')).collect();
     let armor = countersign_core::values::key::decode_base64(&armor).unwrap();
     assert!(armor.ends_with(&signature.to_bytes()[64..]));
     assert!(armor.windows(64).any(|part| part == signature.ed25519_bytes()));
