@@ -14,7 +14,7 @@ use axum::http::{HeaderMap, HeaderName};
 use axum::{body::Body, body::Bytes, response::IntoResponse, response::Response};
 use countersign_api::{error_code::ErrorCode, event::Event, event::EventFilter, event::EventKind};
 use countersign_core::values::{key::PublicKey, path::RepoPath, shown::shown_text, wire};
-use countersign_store::repository::recent_commits::{KEPT, RecentCommit, RecentCommits};
+use countersign_store::journal::recent_commits::{KEPT, RecentCommit, RecentCommits};
 use countersign_store::{ObjectId, Store};
 use futures_util::stream;
 use tokio::{sync::watch, time::Instant};

@@ -8,6 +8,7 @@ pub mod export;
 pub mod follow;
 pub mod milestones;
 pub mod read;
+pub mod recent_commits;
 
 use std::{collections::HashMap, collections::hash_map::Entry, io::Write as _, sync::Arc};
 

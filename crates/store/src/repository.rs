@@ -1,7 +1,6 @@
 //! The bare repository on disk: opening it, and publishing a batch of commits so that it survives a crash at any line.
 
 pub(crate) mod batch;
-pub mod recent_commits;
 pub(crate) mod refs;
 mod unpublished;
 

@@ -13,11 +13,12 @@ use thiserror::Error;
 use tokio::sync::oneshot;
 
 use crate::budget::{StorageBudget, StorageLimits};
-use crate::journal::{JournalEntry, export::JournalExport, follow::FollowError, milestones::Milestones};
+use crate::journal::{JournalEntry, export::JournalExport, follow::FollowError};
+use crate::journal::{milestones::Milestones, recent_commits::RecentCommits};
 use crate::machine::data_dir::{DataDir, DataDirError, DirUse, REPOSITORY_DIR};
 use crate::machine::{clock::Clock, clock::JoinedThread, disk::Disk, disk::DiskError};
 use crate::nonces::{NonceError, Nonces};
-use crate::repository::{OpenError, Repository, recent_commits::RecentCommits};
+use crate::repository::{OpenError, Repository};
 use crate::writer::jobs::{Job, transaction};
 use crate::writer::{
     Repeating, Sharing, StoreState, Writer, check_lead, commit_feed::CommitFeed, feed::Feed, fold::Folder,

@@ -20,11 +20,12 @@ use gix::{ObjectId, hash::Kind as HashKind};
 
 use crate::audit::replay::{Replay, SpeaksFor};
 use crate::budget::{Charge, StorageBudget};
+use crate::journal::recent_commits::{RecentCommit, RecentCommits};
 use crate::journal::{JournalEntry, JournalWriter};
 use crate::journal::{export::JournalExport, milestones::Milestones};
 use crate::objects::commit::Author;
+use crate::repository::Repository;
 use crate::repository::batch::{Batch, NewCommit};
-use crate::repository::{Repository, recent_commits::RecentCommit, recent_commits::RecentCommits};
 use crate::sequence::{OrderPosition, Sequencer};
 use crate::writer::{feed::Feed, feed::PublishedCommit, fold::Folder, jobs::need_of, stats::StoreStats};
 use crate::{error::StoreError, machine::clock::Clock, snapshot::Head, snapshot::path_table::PathTable};

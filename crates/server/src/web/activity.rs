@@ -11,7 +11,7 @@ use countersign_core::values::{
 };
 use countersign_explain::describe::proposal::{VetoedProposal, list_vetoed};
 use countersign_explain::words::shown_signer;
-use countersign_store::repository::recent_commits::{KEPT, RecentCommit, RecentCommits};
+use countersign_store::journal::recent_commits::{KEPT, RecentCommit, RecentCommits};
 use countersign_store::{Head, ObjectId, catalogue::Catalogue, catalogue::ProjectName};
 use maud::{Markup, PreEscaped, html};
 

@@ -7,7 +7,7 @@ use countersign_core::rules::snapshot::Snapshot as _;
 use countersign_core::values::{bounds::FIRST_PAGE_RELEASES, path::RepoPath};
 use countersign_explain::describe::release::summarise_release;
 use countersign_store::Head;
-use countersign_store::repository::recent_commits::{RecentCommit, RecentCommits};
+use countersign_store::journal::recent_commits::{RecentCommit, RecentCommits};
 use maud::{Markup, html};
 
 use crate::api::state::App;

@@ -11,7 +11,7 @@ use crate::sequence::{
     Appended, BatchOffer, BatchTimes, MAX_CLOCK_ERROR, OrderGap, OrderPosition, OrderedBatch, SequenceError,
     SharedBatch,
 };
-use crate::{error::StoreError, repository::recent_commits::RecentCommits, writer::Draft, writer::Writer};
+use crate::{error::StoreError, journal::recent_commits::RecentCommits, writer::Draft, writer::Writer};
 
 /// A database whose content changes this often while a node compares itself with it is left alone for a while.
 const MAX_COMPARISONS: usize = 4;

@@ -8,7 +8,7 @@ use countersign_cluster::webhooks::WebhookProgress;
 use countersign_core::values::wire;
 use countersign_forge::fetch::{Fetcher, Post, SendError, TryAgain};
 use countersign_store::{
-    ObjectId, Store, StoreError, machine::clock::Clock, repository::recent_commits::RecentCommit,
+    ObjectId, Store, StoreError, journal::recent_commits::RecentCommit, machine::clock::Clock,
 };
 use tokio::{sync::watch, time::timeout, time::timeout_at};
 

@@ -5,7 +5,7 @@
 
 use std::{fmt, fs, fs::File, io, io::Write as _, path::Path, sync::Arc, time::Duration};
 
-use countersign_store::repository::recent_commits::{NewestCommit, RecentCommit, RecentCommits};
+use countersign_store::journal::recent_commits::{NewestCommit, RecentCommit, RecentCommits};
 use countersign_store::{ObjectId, StoreError, journal::milestones::Stretch};
 use tokio::time::Instant;
 

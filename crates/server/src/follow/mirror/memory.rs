@@ -5,7 +5,7 @@ use std::{io, path::Path, path::PathBuf, sync::Arc};
 
 use countersign_core::values::{shown::shown_text, time::Timestamp};
 use countersign_store::machine::{data_dir::DataDir, disk};
-use countersign_store::{ObjectId, StoreError, repository::recent_commits::RecentCommits};
+use countersign_store::{ObjectId, StoreError, journal::recent_commits::RecentCommits};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tokio::task::spawn_blocking;

@@ -6,7 +6,7 @@ use countersign_core::{rules::snapshot::Change, values::path::RepoPath};
 use countersign_server::api::state::App;
 use countersign_server::events::{EventSource, HEARTBEAT, ListenRequest, Listener};
 use countersign_server::limits::connections::RequestSender;
-use countersign_store::repository::recent_commits::KEPT;
+use countersign_store::journal::recent_commits::KEPT;
 use tokio::time::{Instant, timeout};
 
 use crate::support::{INDEX, commit, start};

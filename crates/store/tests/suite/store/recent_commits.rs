@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, atomic::AtomicBool, atomic::Ordering};
 
-use countersign_store::{DiskStep, Moment, ObjectId, Store, repository::recent_commits::KEPT};
+use countersign_store::{DiskStep, Moment, ObjectId, Store, journal::recent_commits::KEPT};
 
 use crate::support::{Fixture, failing_disk, put};
 
