@@ -178,7 +178,7 @@ impl Session {
         self.public_half_of(path, listed).map(|half| half.key)
     }
 
-    /// The same public half, with what its file or the agent says of its format.
+    /// The public half of that key, with what its file or the agent says of its format.
     pub(crate) fn public_half_of(
         &self,
         path: Option<&RepoPath>,
