@@ -10,8 +10,8 @@ import { checkState, refuseRevoked } from "./state.mjs";
 import { subjectOf } from "./verify/freshness.mjs";
 import { hasEd25519 } from "./verify/keys.mjs";
 import { checkFile, count, digestOf, verifyEvidence } from "./verify/rules.mjs";
-import { nameOf, parseDigest, quoted } from "./verify/values.mjs";
-import { spellVerdict, weighDoubts } from "./verify/verdict.mjs";
+import { nameOf, parseDigest, quoted, releaseOf } from "./verify/values.mjs";
+import { spellDoubt, spellVerdict, weighDoubts } from "./verify/verdict.mjs";
 
 export { VerifyError };
 
@@ -32,10 +32,12 @@ export async function verifyBundle(bundle, file, given) {
   const state = await checkState({ staple, subject, signers: links.at(-1).signers, pin }, options);
   const found = await findFile(index.published_files, facts, options.fileName);
   const doubts = await coded("not_verified", () => weighDoubts(evidence, shown.files, signed));
-  const [headline] = spellVerdict(found?.file_name ?? "the release", doubts, { index, path: evidence.index_path });
-  refuse(options.strict && doubts.begun, "revocation_begun", headline, { pin: writePin(pin) });
+  const path = evidence.index_path;
+  const begun = doubts.begun && `${releaseOf(path, index.project_id)}: ${spellDoubt(doubts)}`;
+  refuse(options.strict && begun, "revocation_begun", begun, { pin: writePin(pin) });
+  const [said, about] = spellVerdict(found?.file_name ?? "the release", doubts, { index, path });
   return {
-    headline,
+    headline: about ? `${said} (${about})` : said,
     ...doubts,
     project: options.project,
     ...spellSigned(signed),

@@ -4,10 +4,11 @@ import { rememberRevocation, writePin } from "./pin.mjs";
 import { readPolicy } from "./policy.mjs";
 import { coded, refuse, VerifyError } from "./refusal.mjs";
 import { trustOf, Unmet, verifyProof } from "./verify/freshness.mjs";
-import { nameOf, quoted } from "./verify/values.mjs";
+import { nameOf, quoted, releaseOf } from "./verify/values.mjs";
 
-export function refuseRevoked({ reason, revoked_at: at }, note, pin) {
-  throw new VerifyError("revoked", `The release was revoked on ${at}${note}: ${quoted(reason)}`, { pin: writePin(pin) });
+export function refuseRevoked({ index_path: path, reason, revoked_at: at }, note, pin) {
+  const message = `${releaseOf(path, pin.project)} was revoked on ${at}${note}: ${quoted(reason)}`;
+  throw new VerifyError("revoked", message, { pin: writePin(pin) });
 }
 
 const toDate = (seconds) => new Date(Number(seconds) * 1e3);

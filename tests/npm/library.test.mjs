@@ -92,7 +92,7 @@ test("a pin that cannot be read is no new beginning", async () => {
 
 test("a revocation that was seen once is remembered by path and by content", async () => {
   const revoked = bundles["revoked-with-subject-digest.json"];
-  const error = await refusal(verify(revoked), "revoked", /^The release was revoked on 2026-/);
+  const error = await refusal(verify(revoked), "revoked", /^v1 of https:\/\/github\.com\/acme\/app was revoked on 2026-/);
   const [seen] = error.pin.revocations;
   assert.equal(seen.index_path, revoked.bundle.index_path);
   assert.equal(seen.index_digest, digestOf(revoked.bundle.index));
@@ -223,9 +223,9 @@ test("a begun revocation is in the headline, and refused by those who are strict
   };
   const collected_at = "2026-02-01T11:00:00Z";
   const signed = await read({ [key]: { signature, collected_at } });
-  assert.match(signed.headline, /^Verified, but 1 of \d revokers want it revoked: "wrong build"$/);
+  assert.match(signed.headline, /^Verified, but 1 of \d revokers want it revoked: "wrong build" \(the release: \S+ of https?:\/\/\S+\)$/);
   assert.deepEqual([signed.begun.reason, signed.begun.collected, signed.objections], ["wrong build", 1, []]);
-  await refusal(read({ [key]: { signature, collected_at } }, { strict: true }), "revocation_begun", /want it revoked/);
+  await refusal(read({ [key]: { signature, collected_at } }, { strict: true }), "revocation_begun", /^\S+ of https?:\/\/\S+: 1 of \d revokers want it revoked: "wrong build"$/);
   await refusal(read({ [key]: { signature: signature.replace(/^./, (c) => (c === "A" ? "B" : "A")), collected_at } }), "not_verified", /begun revocation/);
   const plain = await verify(stapled, { policy, maxAge: 600, strict: true });
   assert.match(plain.headline, /^Verified the release: \S+ of https?:\/\/\S+$/);

@@ -54,7 +54,7 @@ test("the package has the page's modules, byte for byte, and loads nothing from 
 
 // The code and the sentence of each rule by which the client refuses.
 const RULES = [
-  [/^revoked$/, "revoked", () => /^The release was revoked on 20/],
+  [/^revoked$/, "revoked", () => /^v1 of https:\/\/\S+ was revoked on 20/],
   [/^revocation: document$/, "not_verified", () => /^The revocation is not valid: its document is not valid: /],
   [/^revocation: (.*)$/, "not_verified", ([, fault]) => new RegExp(`^The revocation is not valid: ${{
     "not allowed": "not enough of the keys that can revoke",

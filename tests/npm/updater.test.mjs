@@ -162,7 +162,7 @@ test("a revocation that only the log shows is one", async () => {
   writeFileSync(`${directory("app")}/latest.bundle.json`, JSON.stringify({ ...JSON.parse(bundle), staple: JSON.parse(staple) }));
   const { code, said } = await update("app");
   assert.equal(code, 4);
-  assert.match(said, /^refused \(revoked\): The release was revoked on .* or before: "by the log sign\.test\/log/);
+  assert.match(said, /^refused \(revoked\): 1\.10 of http:\S+\/acme\/app was revoked on .* or before: "by the log sign\.test\/log/);
 });
 
 test("with witnesses, the proof must be as young as the signers say", async () => {

@@ -190,7 +190,7 @@ impl NonceKeeper {
         while queue.recv_many(&mut batch, MAX_BATCH).await > 0 {
             self.stats.waiting.subtract(batch.len() as u64);
             let stored = self.store(&batch).await;
-            self.stats.note_outcome(stored.is_ok());
+            self.stats.note_outcome(stored.as_ref().err());
             // After an error nothing is known, so no caller may go on. The client signs again, with another nonce.
             let answers = stored.unwrap_or_else(|error| vec![Err(error); batch.len()]);
             for (waiting, answer) in batch.drain(..).zip(answers) {

@@ -66,6 +66,11 @@ impl StoreError {
         Self::corrupt(subject, "its content was made to have the id of other content")
     }
 
+    /// Whether there is no room on the disk.
+    pub fn is_disk_full(&self) -> bool {
+        matches!(self, Self::Io(disk) if disk.is_full())
+    }
+
     pub(crate) fn halted(reason: impl Into<String>) -> Self {
         Self::Halted(Arc::new(reason.into()))
     }

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Statement, Transaction, Transactio
 use thiserror::Error;
 use tokio::sync::oneshot;
 
-use crate::machine::clock::{Clock, JoinedThread, RecentFailure};
+use crate::machine::clock::{Clock, JoinedThread, RecentFailure, WriteFailure};
 use crate::machine::disk::{Disk, ignore_missing, sync_parent};
 use crate::writer::stats::Counter;
 
@@ -106,13 +106,14 @@ pub struct NonceStats {
 }
 
 impl NonceStats {
-    /// Whether the newest nonces could not be stored, a moment ago.
-    pub fn is_failing(&self, now: Instant) -> bool {
-        self.trouble.is_recent(now)
+    /// Why the newest nonces could not be stored, a moment ago.
+    pub fn failing(&self, now: Instant) -> Option<WriteFailure> {
+        self.trouble.recent(now)
     }
 
-    pub fn note_outcome(&self, is_ok: bool) {
-        self.trouble.note(is_ok, Instant::now());
+    pub fn note_outcome(&self, failure: Option<&NonceError>) {
+        let failure = failure.map(|error| WriteFailure::of(error.is_disk_full()));
+        self.trouble.note(failure, Instant::now());
     }
 
     /// Notes the answers to a batch: whether each nonce was new.
@@ -189,7 +190,7 @@ impl Keeper {
                 std::iter::once(first).chain(queue.try_iter()).take(MAX_BATCH).collect();
             self.stats.waiting.subtract(batch.len() as u64);
             let stored = self.store(&batch);
-            self.stats.note_outcome(stored.is_ok());
+            self.stats.note_outcome(stored.as_ref().err());
             // After an error nothing is known to be on disk, so no caller may go on.
             let answers = stored.unwrap_or_else(|error| vec![Err(error); batch.len()]);
             for (waiting, answer) in batch.into_iter().zip(answers) {

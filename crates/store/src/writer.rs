@@ -230,7 +230,7 @@ impl Writer {
             self.repository.hold(mem::take(&mut draft.batch), draft.head.commit);
         } else {
             let made = self.repository.publish(&draft.batch, draft.head.commit);
-            made.inspect_err(|_| self.shared.stats.note_failed())?;
+            made.inspect_err(|error| self.shared.stats.note_failed(error))?;
         }
         let StoreState { published, newest, stats, recent_commits, feed, .. } = &*self.shared;
         feed.publish(draft.fed.take(), || published.store(Arc::new(draft.head.clone())));
@@ -246,7 +246,7 @@ impl Writer {
     /// A failure is no one's: the database has everything, and it is tried again.
     pub(crate) fn write_held_if(&mut self, is_time: bool) {
         if is_time && let Err(error) = self.write_held() {
-            self.shared.stats.note_failed();
+            self.shared.stats.note_failed(&error);
             tracing::error!(%error, source = std::error::Error::source(&error), "commits are not on disk yet");
         }
     }

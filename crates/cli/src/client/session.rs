@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use countersign_core::values::{key::PublicKey, path::RepoPath, path::is_this_machine};
+use countersign_core::values::{key::PublicKey, path::RepoPath, path::is_this_machine, wire};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::settings::client_config::{ClientConfig, ClientConfigFile, KnownServer};
@@ -134,17 +134,30 @@ impl Session {
 
     /// The user's key, unlocked; asked for only by commands that sign. `listed`: the keys that could do what is asked.
     pub(crate) fn key(&self, path: Option<&RepoPath>, listed: &[PublicKey]) -> Result<SigningKey, CliError> {
-        let key = match self.key_path(path) {
+        self.load_key(path, listed).map_err(|error| {
+            let known = self.known_projects();
+            let is_of = |known: &&RepoPath| path.is_some_and(|path| path == *known || path.is_inside(known));
+            match known.iter().find(is_of) {
+                Some(project) => error.naming("PROJECT", &self.name_of(project, Some(project))),
+                None => error,
+            }
+        })
+    }
+
+    /// The user's key for a project whose first signers file is not in force: a lost key is replaced in that file.
+    pub(crate) fn key_before_first(
+        &self,
+        path: Option<&RepoPath>,
+        listed: &[PublicKey],
+    ) -> Result<SigningKey, CliError> {
+        self.load_key(path, listed).map_err(|error| error.naming("PROJECT", wire::SIGNERS_FILE))
+    }
+
+    fn load_key(&self, path: Option<&RepoPath>, listed: &[PublicKey]) -> Result<SigningKey, CliError> {
+        match self.key_path(path) {
             Some(path) => SigningKey::load(&path, &self.global),
             None => keys::find_default(listed, &self.global),
-        };
-        let known = self.known_projects();
-        let project =
-            path.and_then(|path| known.iter().find(|known| path == *known || path.is_inside(known)));
-        key.map_err(|error| match project {
-            Some(project) => error.naming("PROJECT", &self.name_of(project, Some(project))),
-            None => error,
-        })
+        }
     }
 
     /// The keys that could do something at a path, as the server says: only a default key depends on them.
@@ -227,15 +240,24 @@ impl<'a> KeyRing<'a> {
         Ok(())
     }
 
-    /// The user's key for a path. `listed`: the keys that could do what is asked.
-    pub(crate) fn unlock(&mut self, path: &RepoPath, listed: &[PublicKey]) -> Result<&SigningKey, CliError> {
+    /// The user's key for a path. `listed`: the keys that could do what is asked. `is_first`: whether it is a project's
+    /// first signers file.
+    pub(crate) fn unlock(
+        &mut self,
+        path: &RepoPath,
+        listed: &[PublicKey],
+        is_first: bool,
+    ) -> Result<&SigningKey, CliError> {
         let you = self.session.public_key_of(Some(path), listed)?;
         self.check(&you)?;
         let known = self.keys.iter().position(|key| key.public_key() == you);
         let position = match known {
             Some(position) => position,
             None => {
-                let key = self.session.key(Some(path), listed);
+                let key = match is_first {
+                    true => self.session.key_before_first(Some(path), listed),
+                    false => self.session.key(Some(path), listed),
+                };
                 self.keys.push(key.inspect_err(|_| self.locked.push(you))?);
                 self.keys.len() - 1
             }

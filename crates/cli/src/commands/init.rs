@@ -91,14 +91,57 @@ struct Answers {
 
 impl Answers {
     fn gather(session: &Session, args: &InitArgs) -> Result<Self, CliError> {
-        let project = find_project(args)?;
-        let client = ServerClient::new(&choose_server(session, &project.path)?, session.output)?;
-        let own = find_own_key(session, &project.path)?;
-        let others = gather_signers(session, args)?;
+        let mut questions = Questions::new(session.output);
+        let project = find_project(&mut questions, args)?;
+        let path = project.as_ref().map(|project| &project.path);
+        let server = choose_server(&mut questions, session, path)?;
+        let own = find_own_key(session, path)?;
+        let others = gather_signers(&mut questions, args)?;
         let is_listed = own.is_some_and(|own| others.iter().any(|signer| signer.key == own.key));
-        let name = if is_listed { None } else { Some(choose_name(args)?) };
-        let threshold = choose_threshold(args, others.len() + usize::from(name.is_some()), session.output)?;
-        Ok(Self { project, client, own, name, others, threshold })
+        let name = if is_listed { None } else { choose_name(&mut questions, args)? };
+        let signers = others.len() + usize::from(!is_listed);
+        let threshold = choose_threshold(&mut questions, args, signers)?;
+        match (project, server, threshold) {
+            (Some(project), Some(client), Some(threshold)) if is_listed || name.is_some() => {
+                Ok(Self { project, client, own, name, others, threshold })
+            }
+            _ => Err(questions.unanswered()),
+        }
+    }
+}
+
+/// Asks on a terminal. Without one, it gathers what no flag says, so that one error names it all.
+struct Questions {
+    output: Output,
+    is_terminal: bool,
+    open: Vec<(String, &'static str)>,
+}
+
+impl Questions {
+    fn new(output: Output) -> Self {
+        Self { output, is_terminal: io::stdin().is_terminal(), open: Vec::new() }
+    }
+
+    /// `flag`: what answers the question beforehand. Returns `None` if no one can be asked.
+    fn ask<T>(
+        &mut self,
+        question: &str,
+        fallback: Option<&str>,
+        flag: &'static str,
+        parse: impl Fn(&str) -> Result<T, CliError>,
+    ) -> Result<Option<T>, CliError> {
+        if self.is_terminal {
+            return ask_text(self.output, question, fallback, parse).map(Some);
+        }
+        self.open.push((question.to_owned(), flag));
+        Ok(None)
+    }
+
+    fn unanswered(self) -> CliError {
+        let (questions, flags): (Vec<_>, Vec<_>) = self.open.into_iter().unzip();
+        let message =
+            format!("{} No one can be asked: standard input is not a terminal", questions.join(" "));
+        CliError::usage(message, format!("pass {}", flags.join(", ")))
     }
 }
 
@@ -107,19 +150,25 @@ struct Project {
     pages: ProjectPages,
 }
 
-fn find_project(args: &InitArgs) -> Result<Project, CliError> {
-    let url = match &args.url {
-        Some(url) => url.clone(),
-        None => ask_text("Where is the project, as in https://github.com/acme/app?", None, "PROJECT_URL")?,
-    };
+fn find_project(questions: &mut Questions, args: &InitArgs) -> Result<Option<Project>, CliError> {
+    match &args.url {
+        Some(url) => parse_project(url).map(Some),
+        None => {
+            let question = "Where is the project, as in https://github.com/acme/app?";
+            questions.ask(question, None, "PROJECT_URL", parse_project)
+        }
+    }
+}
+
+fn parse_project(url: &str) -> Result<Project, CliError> {
     let malformed = || {
         CliError::usage(
-            format!("`{}` is not the address of a project", shown_text(&url)),
+            format!("`{}` is not the address of a project", shown_text(url)),
             "write it as your browser shows it: https://github.com/acme/app, or https://dl.example.org/acme/app",
         )
     };
     // As `git clone` takes it.
-    let path = path_of_url(url.strip_suffix(".git").unwrap_or(&url)).ok_or_else(malformed)?;
+    let path = path_of_url(url.strip_suffix(".git").unwrap_or(url)).ok_or_else(malformed)?;
     let pages = ProjectPages::of_host(&path).ok_or_else(malformed)?;
     let is_whole = match pages.kind {
         OriginKind::Github | OriginKind::Forgejo => path.names().count() == 2,
@@ -132,14 +181,20 @@ fn find_project(args: &InitArgs) -> Result<Project, CliError> {
     Ok(Project { path, pages })
 }
 
-fn choose_server(session: &Session, project: &RepoPath) -> Result<String, CliError> {
-    if let Some(server) = session.chosen_server(Some(project)) {
-        return Ok(server.address.to_owned());
+fn choose_server(
+    questions: &mut Questions,
+    session: &Session,
+    project: Option<&RepoPath>,
+) -> Result<Option<ServerClient>, CliError> {
+    let open = |address: &str| ServerClient::new(address, session.output);
+    if let Some(server) = session.chosen_server(project) {
+        return open(server.address).map(Some);
     }
-    if project.host().is_some_and(is_this_machine) {
-        return Ok(OWN_SERVER.to_owned());
+    if project.and_then(RepoPath::host).is_some_and(is_this_machine) {
+        return open(OWN_SERVER).map(Some);
     }
-    ask_text("Which signing server, as in https://sign.example.org?", None, "--server URL")
+    let question = "Which signing server, as in https://sign.example.org?";
+    questions.ask(question, None, "--server URL", open)
 }
 
 /// A client takes a server that a signers file names over https only (D227).
@@ -148,8 +203,8 @@ fn listed_servers(client: &ServerClient) -> Vec<String> {
 }
 
 /// The user's key, if there is one.
-fn find_own_key(session: &Session, project: &RepoPath) -> Result<Option<PublicHalf>, CliError> {
-    if let Some(path) = session.key_path(Some(project)) {
+fn find_own_key(session: &Session, project: Option<&RepoPath>) -> Result<Option<PublicHalf>, CliError> {
+    if let Some(path) = session.key_path(project) {
         return read_public_half(&path).map(Some);
     }
     match keys::list_default(session.output).is_empty() {
@@ -159,51 +214,50 @@ fn find_own_key(session: &Session, project: &RepoPath) -> Result<Option<PublicHa
 }
 
 /// The others. Only a person who gave none is asked.
-fn gather_signers(session: &Session, args: &InitArgs) -> Result<Vec<Signer>, CliError> {
+fn gather_signers(questions: &mut Questions, args: &InitArgs) -> Result<Vec<Signer>, CliError> {
     let mut signers =
         args.signers.iter().map(|signer| keys::parse_signer(signer)).collect::<Result<Vec<_>, _>>()?;
-    if !signers.is_empty() || !io::stdin().is_terminal() {
+    if !signers.is_empty() || !questions.is_terminal {
         return Ok(signers);
     }
-    loop {
-        let question = "Another signer, as in bob=bob.pub? (Nothing if that is all.)";
-        let answer = ask_text(question, None, "--signer NAME=KEY")?;
-        if answer.is_empty() {
-            return Ok(signers);
-        }
-        match keys::parse_signer(&answer) {
-            Ok(signer) => signers.push(signer),
-            Err(error) => session.output.show(&session.output.describe_error(&error)),
-        }
+    let question = "Another signer, as in bob=bob.pub? (Nothing if that is all.)";
+    let parse = |answer: &str| match answer {
+        "" => Ok(None),
+        answer => keys::parse_signer(answer).map(Some),
+    };
+    while let Some(signer) = ask_text(questions.output, question, None, parse)? {
+        signers.push(signer);
     }
+    Ok(signers)
 }
 
-fn choose_name(args: &InitArgs) -> Result<String, CliError> {
+fn choose_name(questions: &mut Questions, args: &InitArgs) -> Result<Option<String>, CliError> {
     const FLAG: &str = "--name NAME";
-    let user = env::var("USER").ok().filter(|user| !user.is_empty());
-    let name = match &args.name {
-        Some(name) => name.clone(),
-        None => ask_text("What is your name in the signers file?", user.as_deref(), FLAG)?,
+    let parse = |name: &str| match name {
+        "" => Err(CliError::usage("your name is empty", format!("pass {FLAG}"))),
+        name => Ok(name.to_owned()),
     };
-    if name.is_empty() {
-        return Err(CliError::usage("your name is empty", format!("pass {FLAG}")));
+    let user = env::var("USER").ok().filter(|user| !user.is_empty());
+    match &args.name {
+        Some(name) => parse(name).map(Some),
+        None => questions.ask("What is your name in the signers file?", user.as_deref(), FLAG, parse),
     }
-    Ok(name)
 }
 
 /// More than half is offered: then no two releases can be signed by different people.
-fn choose_threshold(args: &InitArgs, signers: usize, output: Output) -> Result<usize, CliError> {
+fn choose_threshold(
+    questions: &mut Questions,
+    args: &InitArgs,
+    signers: usize,
+) -> Result<Option<usize>, CliError> {
+    let parse = |answer: &str| check_threshold(answer, signers);
     match (args.threshold, signers) {
-        (Some(threshold), _) => check_threshold(&threshold.to_string(), signers),
-        (None, 1) => Ok(1),
-        (None, signers) => loop {
+        (Some(threshold), _) => parse(&threshold.to_string()).map(Some),
+        (None, 1) => Ok(Some(1)),
+        (None, signers) => {
             let question = format!("How many of the {signers} signers must sign a release?");
-            let answer = ask_text(&question, Some(&(signers / 2 + 1).to_string()), "--threshold N")?;
-            match check_threshold(&answer, signers) {
-                Err(error) if io::stdin().is_terminal() => output.show(&output.describe_error(&error)),
-                checked => return checked,
-            }
-        },
+            questions.ask(&question, Some(&(signers / 2 + 1).to_string()), "--threshold N", parse)
+        }
     }
 }
 

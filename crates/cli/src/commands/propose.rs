@@ -105,7 +105,10 @@ pub(crate) async fn run(session: &Session, args: &ProposeArgs, kind: ProposalKin
     if let Some(pending) = &pending {
         confirm_replacement(pending, session, &args.url).await?;
     }
-    let key = session.key(project.as_ref(), &[])?;
+    let key = match kind {
+        ProposalKind::Registration => session.key_before_first(project.as_ref(), &[])?,
+        ProposalKind::Update => session.key(project.as_ref(), &[])?,
+    };
     let body = ProposeBody { signers_file_url: args.url.clone(), public_key: key.public_key() };
     let answer = client.ask(&key, kind.call(&body), ProposedResponse::parse).await.map_err(|error| {
         let name = project.as_ref().map(|project| session.name_of(project, Some(project)));

@@ -226,7 +226,7 @@ async fn sign_one(
     let session = keys.session;
     keys.check(&signing.you)?;
     let Some(reviewed) = signing.review(request, Network::Online)? else { return Ok(None) };
-    let key = keys.unlock(&request.path, &shown.listed_keys()?)?;
+    let key = keys.unlock(&request.path, &shown.listed_keys()?, request.is_first())?;
     let body = reviewed.sign(key)?;
     let submitted = match client.submit_signatures(key, &body).await {
         Ok(submitted) => submitted,

@@ -92,7 +92,7 @@ impl StatementCommand {
             session.output.show_question(&lines.join("\n"), session.confirmation());
             match output::ask(session.confirmation(), self.question)? {
                 true => {
-                    let key = keys.unlock(first.path(), &accepted)?;
+                    let key = keys.unlock(first.path(), &accepted, false)?;
                     to_state.sign(you, |digest| key.sign(digest)).map(Some)
                 }
                 false => Ok(None),

@@ -52,7 +52,7 @@ pub(crate) async fn submit_all<'b, B, T>(
         let outcome = async {
             let client = session.client_of(Some(path))?;
             let listed = session.listed_keys(&client, Some(path)).await?;
-            let key = keys.unlock(path, &listed)?;
+            let key = keys.unlock(path, &listed, false)?;
             let answer = submit(&client, key, body).await?;
             Ok((body, client, answer))
         };

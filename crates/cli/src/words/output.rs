@@ -337,25 +337,33 @@ pub(crate) fn ask(confirmation: Confirmation, question: &str) -> Result<bool, Cl
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Asks for a text. `fallback` is taken if the answer is empty. Without a terminal, the error names the flag that answers.
-pub(crate) fn ask_text(question: &str, fallback: Option<&str>, flag: &str) -> Result<String, CliError> {
-    if !io::stdin().is_terminal() {
-        return Err(CliError::usage(
-            format!("{question} No one can be asked: standard input is not a terminal"),
-            format!("pass {flag}"),
-        ));
-    }
+/// Asks a person, on a terminal, until the answer can be used. `fallback` is taken if the answer is empty.
+pub(crate) fn ask_text<T>(
+    output: Output,
+    question: &str,
+    fallback: Option<&str>,
+    parse: impl Fn(&str) -> Result<T, CliError>,
+) -> Result<T, CliError> {
     let shown = fallback.map(|fallback| format!(" [{}]", shown_text(fallback))).unwrap_or_default();
-    eprint!("{question}{shown} ");
-    let mut answer = String::new();
-    let read = io::stderr().flush().and_then(|()| io::stdin().lock().read_line(&mut answer));
-    read.map_err(|error| {
-        CliError::other("the answer could not be read", format!("pass {flag} instead")).because(error)
-    })?;
-    Ok(match (answer.trim(), fallback) {
-        ("", Some(fallback)) => fallback.to_owned(),
-        (answer, _) => answer.to_owned(),
-    })
+    loop {
+        eprint!("{question}{shown} ");
+        let mut answer = String::new();
+        let read = io::stderr().flush().and_then(|()| io::stdin().lock().read_line(&mut answer));
+        let hint = "answer it, or pass the flag; --help lists them";
+        match read {
+            Ok(0) => return Err(CliError::usage("the question was not answered", hint)),
+            Ok(_) => {}
+            Err(error) => return Err(CliError::other("the answer could not be read", hint).because(error)),
+        }
+        let answer = match (answer.trim(), fallback) {
+            ("", Some(fallback)) => fallback,
+            (answer, _) => answer,
+        };
+        match parse(answer) {
+            Ok(parsed) => return Ok(parsed),
+            Err(error) => output.show(&output.describe_error(&error)),
+        }
+    }
 }
 
 // A command over several things goes through all of them, and reports each (D218).

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration, time::Instant};
 
 use countersign_core::values::time::Timestamp;
+use countersign_store::machine::clock::WriteFailure;
 use countersign_store::{machine::clock::Clock, nonces::NonceError, sequence::Sequencer as _};
 
 use countersign_testing::await_until;
@@ -129,7 +130,7 @@ fn without_the_database_requests_are_refused_soon_and_accepted_when_it_is_back()
         assert!(matches!(answer, Err(NonceError::Unavailable(_))), "{answer:?}");
     }
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
-    assert!(nonces.stats().is_failing(Instant::now()));
+    assert_eq!(nonces.stats().failing(Instant::now()), Some(WriteFailure::Other));
     world.postgres.start_again();
     let mut numbers = (20..=u64::MAX).map(|number| u128::from(number).to_be_bytes());
     await_until("a database that is back", || {

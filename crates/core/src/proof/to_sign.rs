@@ -136,6 +136,11 @@ impl SigningRequest {
         }
     }
 
+    /// Whether it is a project's first signers file.
+    pub fn is_first(&self) -> bool {
+        self.history.entries.is_empty()
+    }
+
     /// Reads every byte that is to be signed as what it must be.
     pub fn check(&self) -> Result<ToSign, ToSignError> {
         let subject = match layout::signable(&self.path) {

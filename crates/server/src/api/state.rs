@@ -4,7 +4,8 @@ use std::{io, sync::Arc, sync::LazyLock, time::Duration, time::Instant};
 
 use countersign_core::values::time::Timestamp;
 use countersign_log::LogWitness;
-use countersign_store::{catalogue::Catalogue, catalogue::Look, machine::clock::Clock};
+use countersign_store::machine::clock::{Clock, WriteFailure};
+use countersign_store::{catalogue::Catalogue, catalogue::Look};
 use tokio::{sync::watch, time::timeout};
 
 use crate::events::{Audience, journal::Followers, webhooks::settings::WebhookStats};
@@ -15,7 +16,6 @@ use crate::limits::connections::{Connections, RequestSender};
 use crate::limits::{Limiter, semaphore::FairSemaphore};
 use crate::nodes::{asking::CosigningStats, node::ServerRole};
 use crate::operate::config::{SecurityContact, ServiceLimits};
-use crate::operate::disk_space::DiskSpace;
 use crate::{api::openapi::Reference, metrics::Requests};
 
 /// What every handler has.
@@ -81,19 +81,15 @@ impl AppParts {
         } else if self.store.check_clock(self.now()).is_err() {
             Err(NotReady::Clock)
         } else {
-            let written = if self.store.stats().is_failing(now) { Err(NotReady::Store) } else { Ok(()) };
-            written.and_then(|()| self.role.readiness(now)).map_err(|error| self.find_cause(error))?;
+            match self.store.stats().failing(now) {
+                Some(WriteFailure::NoRoom) => return Err(NotReady::DiskFull),
+                Some(WriteFailure::Other) => return Err(NotReady::Store),
+                None => self.role.readiness(now)?,
+            }
             // A mirror only copies a log.
             let log = self.log.get().filter(|_| self.role.mirror().is_none());
             log.and_then(|log| log.refusal()).map_or(Ok(()), |refusal| Err(refusal.into()))
         }
-    }
-
-    /// What could not be written mostly had no room.
-    fn find_cause(&self, error: NotReady) -> NotReady {
-        let is_unwritten = matches!(error, NotReady::Store | NotReady::Nonces);
-        let space = is_unwritten.then(|| DiskSpace::of(self.store.data_dir.path()).ok()).flatten();
-        if space.is_some_and(DiskSpace::is_full) { NotReady::DiskFull } else { error }
     }
 }
 

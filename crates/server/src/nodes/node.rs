@@ -11,7 +11,7 @@ use countersign_cluster::{
 };
 use countersign_core::{rules::auth, values::time::Timestamp};
 use countersign_store::nonces::{NonceError, NonceStats, Nonces};
-use countersign_store::{StoreRole, machine::clock::Clock};
+use countersign_store::{StoreRole, machine::clock::Clock, machine::clock::WriteFailure};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use tokio::{runtime::Handle, sync::watch, time::sleep};
 
@@ -267,8 +267,11 @@ impl ServerRole {
 
     pub fn readiness(&self, now: Instant) -> Result<(), NotReady> {
         match self {
-            Self::Single { nonces } if nonces.stats().is_failing(now) => Err(NotReady::Nonces),
-            Self::Single { .. } => Ok(()),
+            Self::Single { nonces } => match nonces.stats().failing(now) {
+                Some(WriteFailure::NoRoom) => Err(NotReady::DiskFull),
+                Some(WriteFailure::Other) => Err(NotReady::Nonces),
+                None => Ok(()),
+            },
             Self::Node(node) => node.readiness(now),
             Self::Mirror(mirror) => mirror.check(now).map_err(NotReady::Mirror),
         }

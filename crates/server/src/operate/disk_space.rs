@@ -9,8 +9,6 @@ const LOOK: Duration = Duration::from_secs(60);
 /// The pause between two warnings.
 const REMIND: Duration = Duration::from_secs(60 * 60);
 const LOW_BYTES: u64 = 1 << 30;
-/// A change takes several files, and the disk gives whole blocks.
-const FULL_BYTES: u64 = 1 << 20;
 /// One in so many bytes, which is 5%.
 const LOW_SHARE: u64 = 20;
 
@@ -31,11 +29,6 @@ impl DiskSpace {
 
     pub fn is_low(self) -> bool {
         self.free < LOW_BYTES || self.free < self.size / LOW_SHARE
-    }
-
-    /// Whether there is no room for a change.
-    pub fn is_full(self) -> bool {
-        self.free < FULL_BYTES
     }
 }
 

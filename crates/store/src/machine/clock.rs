@@ -110,22 +110,38 @@ pub fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
 /// any more would never find out that its disk has room again.
 pub const MEMORY: Duration = Duration::from_secs(30);
 
-/// Whether something failed the last time, and not long ago.
+/// Why something could not be written. The error itself says it: how much room there is a moment later says nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriteFailure {
+    NoRoom,
+    Other,
+}
+
+impl WriteFailure {
+    pub fn of(is_disk_full: bool) -> Self {
+        if is_disk_full { Self::NoRoom } else { Self::Other }
+    }
+}
+
+/// Whether something could not be written the last time, and not long ago.
 #[derive(Debug, Default)]
 pub struct RecentFailure {
-    /// The time of the failure, in nanoseconds of our uptime; 0 if the last time went well.
+    /// Twice the time of the failure in nanoseconds of our uptime, and one more if there was no room; 0 if the last time
+    /// went well.
     failed_at: AtomicU64,
 }
 
 impl RecentFailure {
-    pub fn note(&self, is_ok: bool, now: Instant) {
-        let failed_at = if is_ok { 0 } else { uptime_nanos(now).max(1) };
+    pub fn note(&self, failure: Option<WriteFailure>, now: Instant) {
+        let twice = uptime_nanos(now).max(1) << 1;
+        let failed_at = failure.map_or(0, |failure| twice | u64::from(failure == WriteFailure::NoRoom));
         self.failed_at.store(failed_at, Ordering::Relaxed);
     }
 
-    pub fn is_recent(&self, now: Instant) -> bool {
+    pub fn recent(&self, now: Instant) -> Option<WriteFailure> {
         let failed_at = self.failed_at.load(Ordering::Relaxed);
         let memory = u64::try_from(MEMORY.as_nanos()).unwrap_or(u64::MAX);
-        failed_at != 0 && uptime_nanos(now).saturating_sub(failed_at) < memory
+        let is_recent = failed_at != 0 && uptime_nanos(now).saturating_sub(failed_at >> 1) < memory;
+        is_recent.then(|| WriteFailure::of(failed_at & 1 == 1))
     }
 }

@@ -2,7 +2,8 @@
 
 use std::{sync::atomic::AtomicU64, sync::atomic::Ordering, time::Instant};
 
-use crate::machine::clock::RecentFailure;
+use crate::error::StoreError;
+use crate::machine::clock::{RecentFailure, WriteFailure};
 
 #[derive(Debug)]
 pub struct StoreStats {
@@ -34,20 +35,20 @@ impl StoreStats {
         self.batches.sum()
     }
 
-    /// Whether the newest change could not be stored, a moment ago.
-    pub fn is_failing(&self, now: Instant) -> bool {
-        self.trouble.is_recent(now)
+    /// Why the newest change could not be stored, a moment ago.
+    pub fn failing(&self, now: Instant) -> Option<WriteFailure> {
+        self.trouble.recent(now)
     }
 
     pub(crate) fn note_published(&self, commits: usize, stored_bytes: u64) {
         self.batches.note(commits as u64);
         self.stored_bytes.add(stored_bytes);
-        self.trouble.note(true, Instant::now());
+        self.trouble.note(None, Instant::now());
     }
 
-    pub(crate) fn note_failed(&self) {
+    pub(crate) fn note_failed(&self, error: &StoreError) {
         self.failures.add(1);
-        self.trouble.note(false, Instant::now());
+        self.trouble.note(Some(WriteFailure::of(error.is_disk_full())), Instant::now());
     }
 }
 

@@ -64,7 +64,7 @@ impl Writer {
     /// Writes what came before, because nothing new is begun while the disk does not take it.
     fn prepare(&mut self) -> Result<(), StoreError> {
         let prepared = if self.is_write_due() { self.write_held() } else { self.recover() };
-        prepared.inspect_err(|_| self.shared.stats.note_failed())
+        prepared.inspect_err(|error| self.shared.stats.note_failed(error))
     }
 
     /// Survives a panic, to which what other machines sent may lead. It must not stop all writing.

@@ -448,7 +448,7 @@ pub(super) fn sign(session: &Session, args: &SignArgs, file: &Path, output: &Pat
     for request in open {
         let reviewed = keys.check(&you).and_then(|()| signing.review(request, Network::Offline));
         let body = reviewed.and_then(|reviewed| {
-            let sign = |reviewed: Reviewed| reviewed.sign(keys.unlock(first, &listed)?);
+            let sign = |reviewed: Reviewed| reviewed.sign(keys.unlock(first, &listed, request.is_first())?);
             reviewed.map(sign).transpose()
         });
         signed.extend(several.keep(request.path.as_str(), body).flatten());

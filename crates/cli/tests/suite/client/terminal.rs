@@ -127,8 +127,13 @@ fn init_asks_for_all_it_needs_and_replaces_nothing() {
             command.env_remove("COUNTERSIGN_SERVER").env("HOME", &home).env("USER", "dave");
         })
     };
-    let answers: [(&str, &str); 6] = [
+    // An answer that cannot be used is asked for again, and the others are kept.
+    let answers: [(&str, &str); 10] = [
+        ("Where is the project", "acme/app\n"),
+        ("is not the address of a project", ""),
         ("Where is the project", "https://codeberg.org/acme/app\n"),
+        ("Which signing server", "sign.example.org\n"),
+        ("error:", ""),
         ("Which signing server", "https://sign.example.org\n"),
         ("Another signer", "bob\n"),
         ("error:", ""),
@@ -154,6 +159,14 @@ fn init_asks_for_all_it_needs_and_replaces_nothing() {
     for (name, mode) in [(".ssh", 0o40700), (".ssh/id_ed25519", 0o100_600)] {
         assert_eq!(fs::metadata(home.join(name)).unwrap().mode(), mode, "{name}");
     }
+
+    // The end of the input answers nothing.
+    fs::remove_file(computer.path("svc.signers.json")).unwrap();
+    let mut terminal = init(&[]).unwrap();
+    terminal.answer("Where is the project", "\u{4}");
+    let (code, seen) = terminal.end();
+    assert!(code == 2 && seen.contains("not answered"), "{code}: {seen}");
+    computer.write("svc.signers.json", &signers);
 
     // What is there stays: the file, and the key, which is found from now on.
     let (code, seen) = init(&[]).unwrap().end();
@@ -184,7 +197,16 @@ fn what_is_signed_is_shown_before_a_passphrase_is_asked_for() {
     world.files.put("/acme/app/svc.signers.json", computer.read("s.json"));
     let own = ["--key", "own", "--password-file", secret];
     let register = ["register", &world.files.url("/acme/app/svc.signers.json")];
+    // A lost passphrase is a lost key. Before the first signers file is in force, it is replaced in that file.
+    let key = key_in(&computer, "own.pub");
+    let lose = |args: &[&str], place: &str| {
+        let hint = format!("countersign signers edit {place} --replace {key}=own-new.pub");
+        let args = [args, &["--key", "own", "--password-file", "wrong"]].concat();
+        computer.run(&args).failed(1).says(&["cannot be decrypted", &hint]);
+    };
+    lose(&register, "svc.signers.json");
     computer.run(&[&register[..], &own].concat()).ok();
+    lose(&["sign", "--all", "--yes"], "svc.signers.json");
     computer.run(&[&["sign", "--all", "--yes"], &own[..]].concat()).ok();
     let sums = put_release(&world.files, "acme/app/1.0", &[("app", b"content"), ("sub/lib", b"library")]);
     computer.run(&[&["release", "--checksums", &sums], &own[..]].concat()).ok();
@@ -192,13 +214,7 @@ fn what_is_signed_is_shown_before_a_passphrase_is_asked_for() {
     let asked = computer.run(&sign).failed(2).says(&["sub/lib", "sha256:", "is encrypted"]);
     let [shown, passphrase] = ["sha256:", "is encrypted"].map(|part| asked.stderr.find(part));
     assert!(shown < passphrase, "{asked:?}");
-    // A lost passphrase is a lost key.
-    let (project, key) = (world.id("acme/app"), key_in(&computer, "own.pub"));
-    let replace = format!("countersign signers edit {project} --replace {key}=own-new.pub");
-    computer
-        .run(&[&sign[..], &["--password-file", "wrong"]].concat())
-        .failed(1)
-        .says(&["cannot be decrypted", &replace]);
+    lose(&sign[..4], &world.id("acme/app"));
     // What differs is refused before that.
     computer.write("built/app", "Content");
     computer.run(&[&sign[..], &["--files", "built"]].concat()).failed(3).says_nothing_of(&["encrypted"]);

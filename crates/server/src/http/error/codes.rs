@@ -227,7 +227,7 @@ impl From<StoreError> for ApiError {
                 return Self::refused(ErrorCode::ClockWrong, &error).retry_after(60);
             }
             StoreError::WrongClock { .. } => return Self::refused(ErrorCode::ClockWrong, &error),
-            StoreError::Io(disk) if disk.is_full() => Self::DISK_FULL.into(),
+            full if full.is_disk_full() => Self::DISK_FULL.into(),
             StoreError::Io(_) => Self::new(ErrorCode::StorageFailed, NOTHING_STORED),
             // A rule should have refused both earlier.
             StoreError::Illegal(_) | StoreError::TooLarge { .. } => {

@@ -64,3 +64,6 @@ export function urlOf(project) {
   const isUsual = `${scheme}/${port}` === "https/443" || `${scheme}/${port}` === "http/80";
   return [`${scheme}://${host}${isUsual ? "" : `:${port}`}`, ...names].join("/");
 }
+
+// A release as people name it, with its project: "v1.1 of https://github.com/acme/app".
+export const releaseOf = (path, project) => `${nameOf(path, project)} of ${urlOf(project)}`;

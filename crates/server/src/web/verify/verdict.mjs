@@ -3,7 +3,7 @@
 import { keysOf, signatures } from "./documents.mjs";
 import { parseJson } from "./json.mjs";
 import { attempt, count, verifySignatures } from "./rules.mjs";
-import { nameOf, quoted, urlOf } from "./values.mjs";
+import { quoted, releaseOf } from "./values.mjs";
 
 // Without a role for it, any one admin can revoke.
 export const revokersOf = ({ revokers, admin }) =>
@@ -49,12 +49,16 @@ export const spellSigners = ({ index, governing, signedBy }, shorten) =>
 
 const nameIn = (project) => project.split("/").slice(3).join("/") || project;
 
-// The headline, and what it is about if the headline does not say so.
-export function spellVerdict(file, { begun, objections }, { index, path }) {
-  const about = `${file}: ${nameOf(path, index.project_id)} of ${urlOf(index.project_id)}`;
+// The gravest doubt, if there is one.
+export function spellDoubt({ begun, objections }) {
+  if (begun) return `${begun.collected} of ${begun.needed} revokers want it revoked: ${quoted(begun.reason)}`;
   const many = objections[1] ? `${objections.length} signers object` : "1 signer objects";
-  const but = begun
-    ? `${begun.collected} of ${begun.needed} revokers want it revoked: ${quoted(begun.reason)}`
-    : objections[0] && `${many}: ${quoted(`${objections[0].text}`)}`;
+  return objections[0] && `${many}: ${quoted(`${objections[0].text}`)}`;
+}
+
+// The headline, and what it is about if the headline does not say so.
+export function spellVerdict(file, doubts, { index, path }) {
+  const about = `${file}: ${releaseOf(path, index.project_id)}`;
+  const but = spellDoubt(doubts);
   return but ? [`Verified, but ${but}`, about] : [`Verified ${about}`];
 }
