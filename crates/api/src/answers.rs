@@ -161,6 +161,18 @@ pub struct VetoedResponse {
 
 json_fields!(body VetoedResponse { vetoed, message: lenient, success = true });
 
+/// A rebuild was recorded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct RebuildResponse {
+    /// Always true.
+    pub success: bool,
+    pub message: String,
+    /// Whether the builder got the same files.
+    pub is_same: bool,
+}
+
+json_fields!(body RebuildResponse { is_same, message: lenient, success = true });
+
 /// A release has an index, which waits for signatures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct AssetsResponse {

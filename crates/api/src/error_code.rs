@@ -135,6 +135,10 @@ error_codes! {
     Revoked = "revoked", 409, "the release is revoked";
     NotLater = "not_later", 409, "the key said something later about the release";
     NoObjection = "no_objection", 409, "the key has no objection that it could take back";
+    OtherRelease = "other_release", 409, "the rebuild is of another release";
+    NotABuilder = "not_a_builder", 403, "the key is not a builder of the release";
+    NotComparable = "not_comparable", 400, "the release lists no such file, or no digest of that kind";
+    AlreadyStated = "already_stated", 409, "the release is complete, and the builder has stated its rebuild";
     TooManyObjections = "too_many_objections", 409, "the release has as many objections as it can have";
     NotComplete = "not_complete", 409, "the release to revoke is not fully signed";
     OtherRevocationPending = "other_revocation_pending", 409, "another revocation is pending: join that one";

@@ -35,6 +35,10 @@ pub enum EventKind {
     Objection,
     /// A signer took an objection back.
     ObjectionWithdrawn,
+    /// A builder got the same files from the source.
+    Rebuild,
+    /// A builder got other files from the source.
+    RebuildDiffers,
     /// One of several signatures that a revocation needs was recorded.
     Revocation,
     /// A release was revoked.
@@ -102,6 +106,8 @@ json_words!(EventKind {
     Withdrawn = "withdrawn",
     Objection = "objection",
     ObjectionWithdrawn = "objection-withdrawn",
+    Rebuild = "rebuild",
+    RebuildDiffers = "rebuild-differs",
     Revocation = "revocation",
     Revoked = "revoked",
     Dropped = "dropped",
@@ -153,6 +159,10 @@ pub fn events_of(message: &str) -> Vec<Event> {
         Some(Claim::Object { index, objector, stands }) => {
             let kind = if stands { EventKind::Objection } else { EventKind::ObjectionWithdrawn };
             vec![event(kind, index, Some(objector))]
+        }
+        Some(Claim::Rebuild { index, builder, is_same }) => {
+            let kind = if is_same { EventKind::Rebuild } else { EventKind::RebuildDiffers };
+            vec![event(kind, index, Some(builder))]
         }
         Some(Claim::Revoke { file, revoker, completes }) => {
             let kind = if completes { EventKind::Revoked } else { EventKind::Revocation };
@@ -267,6 +277,12 @@ pub enum Claim {
         objector: PublicKey,
         stands: bool,
     },
+    /// A statement of a builder. `is_same` is false if it got something else than the index lists.
+    Rebuild {
+        index: RepoPath,
+        builder: PublicKey,
+        is_same: bool,
+    },
     Revoke {
         file: RepoPath,
         revoker: PublicKey,
@@ -293,6 +309,7 @@ impl Claim {
         let sign = |file, completes| Some(Self::Sign { file, signer: by?, completes });
         let veto = |project, completes| Some(Self::Veto { project, master: by?, completes });
         let object = |index, stands| Some(Self::Object { index, objector: by?, stands });
+        let rebuild = |index, is_same| Some(Self::Rebuild { index, builder: by?, is_same });
         let revoke = |file, completes| Some(Self::Revoke { file, revoker: by?, completes });
         match title {
             snapshot::REGISTER => Some(Self::Register { project: path, submitter: by }),
@@ -310,6 +327,8 @@ impl Claim {
             snapshot::WITHDRAW => Some(Self::Withdraw { index: path, caller: by? }),
             snapshot::OBJECT => object(path, true),
             snapshot::TAKE_BACK_OBJECTION => object(path, false),
+            snapshot::REBUILD => rebuild(path, true),
+            snapshot::REBUILD_OTHERWISE => rebuild(path, false),
             snapshot::RECORD_REVOCATION => revoke(path, false),
             snapshot::REVOKE => revoke(path, true),
             _ => Some(Self::Drop { project: path }),
@@ -319,10 +338,11 @@ impl Claim {
 
 /// The titles that a subject follows. The title of a completion stands before the one that it begins with.
 #[rustfmt::skip]
-const TITLES: [&str; 17] = [
+const TITLES: [&str; 19] = [
     snapshot::REGISTER, snapshot::PROPOSE, snapshot::REPLACE, snapshot::ACTIVATE, snapshot::AGREE, snapshot::RECORD_VETO,
     snapshot::VETO, snapshot::COMPLETE, snapshot::SIGN, snapshot::ADD, snapshot::CORRECT, snapshot::WITHDRAW,
-    snapshot::OBJECT, snapshot::TAKE_BACK_OBJECTION, snapshot::RECORD_REVOCATION, snapshot::REVOKE, snapshot::DROP,
+    snapshot::OBJECT, snapshot::TAKE_BACK_OBJECTION, snapshot::REBUILD, snapshot::REBUILD_OTHERWISE, snapshot::RECORD_REVOCATION,
+    snapshot::REVOKE, snapshot::DROP,
 ];
 
 /// The path behind a title.

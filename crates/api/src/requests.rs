@@ -72,6 +72,19 @@ pub struct ObjectBody {
     pub public_key: PublicKey,
 }
 
+/// What a builder states, handed in.
+#[derive(Debug, utoipa::ToSchema)]
+pub struct RebuildBody {
+    /// The index of the release.
+    pub file_path: RepoPath,
+    /// The exact text of the rebuild, which is JSON itself.
+    pub rebuild_json: String,
+    /// Over the SHA-512 digest of that text.
+    pub signature: Signature,
+    /// The builder, who may be another than the caller.
+    pub public_key: PublicKey,
+}
+
 json_fields!(body ProposeBody { signers_file_url, public_key: with(parse_key) });
 
 impl AssetsBody {
@@ -141,6 +154,7 @@ fn statement_lists(kind: StatementKind) -> (&'static str, &'static str) {
         StatementKind::Revocation => ("revocation_requests", "revocations"),
         StatementKind::Veto => ("veto_requests", "vetoes"),
         StatementKind::Objection => ("objection_requests", "objections"),
+        StatementKind::Rebuild => ("rebuild_requests", "rebuilds"),
     }
 }
 

@@ -517,6 +517,7 @@ fn shown_titles(roles: &[Role]) -> String {
         Role::Admin => "admin",
         Role::Master => "master",
         Role::Revocation => "revoker",
+        Role::Builder => "builder",
     };
     roles.iter().map(title).collect::<Vec<_>>().join(" and ")
 }
@@ -527,6 +528,7 @@ fn power_of(role: Role) -> &'static str {
         Role::Admin => "rotate the signers as admins",
         Role::Master => "rotate the signers as masters",
         Role::Revocation => "revoke",
+        Role::Builder => "reproduce releases",
     }
 }
 
@@ -537,5 +539,6 @@ fn default_of(role: Role) -> &'static str {
         Role::Admin => "the artifact signers are the admins",
         Role::Master => "no one is master",
         Role::Revocation => "any one admin key revokes",
+        Role::Builder => "no one builds releases anew",
     }
 }

@@ -373,7 +373,7 @@ fn list_listings(
     let links = chain.map(|chain| chain.links.as_slice()).unwrap_or_default();
     let mut listings = Vec::new();
     for key in &question.keys {
-        let last = links.iter().rposition(|link| link.signers.may_register(key));
+        let last = links.iter().rposition(|link| link.signers.names(key));
         let standing = match last {
             Some(last) => match links.get(last + 1) {
                 None => ListingStanding::InForce,
@@ -384,7 +384,7 @@ fn list_listings(
         if let Some(last) = last {
             listings.push(IncidentListing::of(&links[last].signers, *key, standing));
         }
-        let proposed = proposal.filter(|proposal| proposal.signers.may_register(key));
+        let proposed = proposal.filter(|proposal| proposal.signers.names(key));
         if let Some(proposed) = proposed.filter(|_| standing != ListingStanding::InForce) {
             listings.push(IncidentListing::of(&proposed.signers, *key, ListingStanding::Proposed));
         }

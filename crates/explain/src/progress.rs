@@ -203,6 +203,7 @@ pub fn way_name(role: Role) -> &'static str {
         Role::Admin => "The admins",
         Role::Master => "The masters",
         Role::Revocation => "The revokers",
+        Role::Builder => "The builders",
     }
 }
 

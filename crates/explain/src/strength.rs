@@ -130,6 +130,7 @@ fn groups_of(file: &SignersFile, role: Role) -> Cow<'_, [Group]> {
         Role::Admin => file.admin_groups().into(),
         Role::Master => file.master_groups().into(),
         Role::Revocation => file.revocation_groups(),
+        Role::Builder => file.builder_groups().into(),
     }
 }
 
@@ -374,7 +375,9 @@ impl fmt::Display for Way {
         match (self.role, self.is_explicit) {
             (Role::Admin, false) => f.write_str("artifact signers (there are no admin keys)")?,
             (Role::Revocation, false) => f.write_str("admin keys (there are no revocation keys)")?,
-            (role @ (Role::Artifact | Role::Master), false) | (role, true) => write!(f, "{role}")?,
+            (role @ (Role::Artifact | Role::Master | Role::Builder), false) | (role, true) => {
+                write!(f, "{role}")?
+            }
         }
         write!(f, ", {}", shown_groups(&self.groups))
     }

@@ -2,6 +2,7 @@
 
 use countersign_core::documents::history::{History, HistoryEntry};
 use countersign_core::documents::index::{AssetName, Digests, PublishedFile, ReleaseIndex};
+use countersign_core::documents::rebuilds::RebuildsFile;
 use countersign_core::documents::signatures::{Collected, SignatureSet};
 use countersign_core::documents::signers::{Metadata, Origin, OriginKind};
 use countersign_core::documents::statement::{Revocation, StatementKind};
@@ -243,6 +244,7 @@ pub fn evidence_of_text<S: SignsDigests + ?Sized>(
         governed_by: past.last_digest(),
         history: past.history.clone(),
         revocation: None,
+        rebuilds: RebuildsFile::default(),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::{cell::RefCell, collections::BTreeMap, convert::Infallible};
 
 use countersign_core::documents::objections::{EarlierObjections, ObjectionsFile};
+use countersign_core::documents::rebuilds::RebuildsFile;
 use countersign_core::documents::{history::History, signatures::SignatureSet};
 use countersign_core::proof::to_sign::{SigningRequest, ToSign};
 use countersign_core::rules::decide::{sign::SignaturesBody, statement::Stated, statement::StatementRefusal};
@@ -21,6 +22,7 @@ fn request(file: &str, files: &[(&str, &str)], history: &History) -> SigningRequ
         history: history.clone(),
         collected: SignatureSet::default(),
         objections: ObjectionsFile::default(),
+        rebuilds: RebuildsFile::default(),
         earlier: EarlierObjections::default(),
     }
 }
@@ -63,6 +65,7 @@ pub fn sign_at(world: &mut World, file: &str, person: &SecretKey) -> bool {
         history: world.repo.history(PROJECT),
         collected: SignatureSet::default(),
         objections: ObjectionsFile::default(),
+        rebuilds: RebuildsFile::default(),
         earlier: EarlierObjections::default(),
     };
     let (submission, _) = sign(&request.check().expect("what our server asks for"), person);

@@ -261,6 +261,7 @@ pub(crate) fn role_option(role: Role) -> &'static str {
         Role::Admin => "admin",
         Role::Master => "master",
         Role::Revocation => "revocation",
+        Role::Builder => "builder",
     }
 }
 
@@ -321,6 +322,9 @@ fn role_help(role: Role) -> &'static str {
             "Who can change the signers when the admins have lost their keys; a master key has no other role"
         }
         Role::Revocation => "Who revokes releases [default: any one admin]",
+        Role::Builder => {
+            "Who builds releases anew from the source and states what came out; a builder has no other role"
+        }
     }
 }
 

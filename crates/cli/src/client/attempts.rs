@@ -218,6 +218,7 @@ impl ServerCall {
             StatementKind::Revocation => routes::REVOKE,
             StatementKind::Veto => routes::VETO,
             StatementKind::Objection => routes::OBJECT,
+            StatementKind::Rebuild => routes::REBUILD,
         };
         Self::post(route, statement.kind.title(), statement)
     }

@@ -1,12 +1,17 @@
 //! Signatures that are submitted: once, however often the request had to be sent (D63, D218).
 
-use countersign_api::answers::{ChangedResponse, RevokedResponse, SignedResponse, VetoedResponse};
+use countersign_api::answers::{
+    ChangedResponse, RebuildResponse, RevokedResponse, SignedResponse, VetoedResponse,
+};
 use countersign_api::requests::{SignaturesBody, SignedStatement, WithdrawBody};
+use countersign_core::documents::index::ReleaseIndex;
+use countersign_core::documents::rebuilds::RebuildsFile;
 use countersign_core::documents::statement::{StatementKind, Veto};
 use countersign_core::documents::{
     history::Agreement, layout, layout::Signable, objections::ObjectionsFile, signatures::SignatureSet,
     signed_request::Withdrawal,
 };
+use countersign_core::rules::reproduction::compare;
 use countersign_core::values::{digest::Sha512, key::PublicKey, key::Signature, path::RepoPath};
 
 use crate::client::{ServerCall, ServerClient, state::Shown};
@@ -59,11 +64,14 @@ impl ServerClient {
             StatementKind::Revocation => RevokedResponse::parse(bytes).map(|answer| answer.revoked),
             StatementKind::Veto => VetoedResponse::parse(bytes).map(|answer| answer.vetoed),
             StatementKind::Objection => ChangedResponse::parse(bytes).map(|_| true),
+            StatementKind::Rebuild => RebuildResponse::parse(bytes).map(|answer| answer.is_same),
         };
         // The request of a revocation is kept, and says who began it.
         let anyone = match statement.kind {
             StatementKind::Revocation => None,
-            StatementKind::Veto | StatementKind::Objection => key.sign_as_anyone()?,
+            StatementKind::Veto | StatementKind::Objection | StatementKind::Rebuild => {
+                key.sign_as_anyone()?
+            }
         };
         let outcome = self.ask(anyone.as_ref().unwrap_or(key), ServerCall::state(statement), parse).await;
         Submitted::of(outcome, self.find_statement(statement)).await
@@ -81,6 +89,15 @@ impl ServerClient {
                 let file = shown.parsed(&statement_path, ObjectionsFile::parse)?.unwrap_or_default();
                 let entry = file.entries.get(public_key);
                 return Ok(entry.filter(|entry| entry.signature == *signature).map(|_| true));
+            }
+            StatementKind::Rebuild => {
+                let file = shown.parsed(&statement_path, RebuildsFile::parse)?.unwrap_or_default();
+                let entry = file.entries.get(public_key).filter(|entry| entry.signature == *signature);
+                let index = shown.parsed(file_path, ReleaseIndex::parse)?;
+                let is_same = |(_, is_same): &(_, Option<bool>)| *is_same == Some(true);
+                return Ok(entry
+                    .zip(index)
+                    .map(|(entry, index)| compare(&index, &entry.document).iter().all(is_same)));
             }
             StatementKind::Revocation | StatementKind::Veto => {}
         }

@@ -32,8 +32,7 @@ fn find_keys(file: &SignersFile, texts: &[String]) -> Result<BTreeSet<PublicKey>
 
 /// Finds a key by the name that the file gives it, or by the key itself.
 fn find_key(file: &SignersFile, text: &str) -> Result<PublicKey, CliError> {
-    let key =
-        find_named(file, text).or_else(|| keys::parse_key(text).ok().filter(|key| file.may_register(key)));
+    let key = find_named(file, text).or_else(|| keys::parse_key(text).ok().filter(|key| file.names(key)));
     key.ok_or_else(|| {
         let mut listed: Vec<String> =
             list_signers(file).into_iter().map(|(name, key)| format!("{name} ({key})")).collect();

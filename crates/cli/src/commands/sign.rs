@@ -21,7 +21,9 @@ use crate::commands::pending;
 use crate::commands::sign::request::{
     Gathered, Signing, check, check_asked, check_trust, find_signed, say_signed, state_text,
 };
-use crate::evidence::release::{find_earlier_objections, find_objections, find_withdrawal, withdrawn};
+use crate::evidence::release::{
+    find_earlier_objections, find_objections, find_rebuilds, find_withdrawal, withdrawn,
+};
 use crate::evidence::{comparison::Comparison, proof, proof::Network};
 use crate::{
     args::SignArgs, keys::PublicHalf, words::error::CliError, words::error::ErrorKind, words::output::Several,
@@ -308,6 +310,7 @@ pub(super) fn gather(Target { path, shown, .. }: &Target) -> Result<Gathered, Cl
         history: shown.history().clone(),
         collected: collected.unwrap_or_default(),
         objections: find_objections(shown, path)?,
+        rebuilds: find_rebuilds(shown, path)?,
         earlier: find_earlier_objections(shown, path)?,
     };
     Ok(Gathered { request, is_complete })

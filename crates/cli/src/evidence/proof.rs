@@ -41,6 +41,8 @@ pub(crate) async fn accept(
     let (artifact, revoked) = match verify(evidence) {
         Ok(artifact) => (artifact, None),
         Err(VerifyError::Revoked(revoked)) => (revoked.artifact.clone(), Some(revoked)),
+        // It is the project's own wish, so whether this is the project comes first.
+        Err(VerifyError::NotReproduced(artifact)) => (*artifact, None),
         Err(error) => {
             return Err(CliError::unverified(
                 format!("{} is not verified", evidence.path),
@@ -74,7 +76,25 @@ pub(crate) async fn accept(
         let document = &revoked.revocation.document;
         return Err(revoked_error(&artifact.path, &chain.project, &document.reason, document.timestamp, ""));
     }
+    check_reproduced(&artifact)?;
     Ok(Accepted { artifact, root, since, is_first_use })
+}
+
+/// Refuses a release that its project wants to be reproduced first (D261).
+fn check_reproduced(artifact: &VerifiedArtifact) -> Result<(), CliError> {
+    let Some(lacking) = artifact.reproduction.as_ref().filter(|reproduction| reproduction.is_lacking())
+    else {
+        return Ok(());
+    };
+    let project = &artifact.chain.project;
+    let name = shown_release(&artifact.path, project);
+    Err(CliError::unverified(
+        format!(
+            "{name} is not reproduced: it {}, and its project wants that before anyone uses it",
+            lacking.tally
+        ),
+        format!("wait for the builders; `countersign status {}` shows them", quote(artifact.path.as_str())),
+    ))
 }
 
 fn check_not_seen_revoked(

@@ -4,6 +4,7 @@
 use countersign_api::state::StateResponse;
 use countersign_core::documents::index::{AssetName, ReleaseIndex};
 use countersign_core::documents::objections::{EarlierObjections, ObjectionsFile};
+use countersign_core::documents::rebuilds::RebuildsFile;
 use countersign_core::documents::{layout, signed_request::Withdrawal};
 use countersign_core::proof::{bundle::Bundle, verify::Evidence};
 use countersign_core::rules::place::check_place;
@@ -171,6 +172,11 @@ pub(crate) fn find_withdrawal(shown: &Shown, path: &RepoPath) -> Result<Option<W
 /// What signers said against a release.
 pub(crate) fn find_objections(shown: &Shown, path: &RepoPath) -> Result<ObjectionsFile, CliError> {
     Ok(shown.parsed(&layout::objections_of(path), ObjectionsFile::parse)?.unwrap_or_default())
+}
+
+/// What builders state about a release.
+pub(crate) fn find_rebuilds(shown: &Shown, path: &RepoPath) -> Result<RebuildsFile, CliError> {
+    Ok(shown.parsed(&layout::rebuilds_of(path), RebuildsFile::parse)?.unwrap_or_default())
 }
 
 /// What signers said against contents that a release had before.

@@ -69,6 +69,15 @@ pub enum IndexTooLarge {
     Names(usize),
 }
 
+impl Digests {
+    /// Whether all digests that both have are the same; `None` if they have none in common.
+    pub fn agrees_with(&self, other: &Self) -> Option<bool> {
+        let sha256 = self.sha256.zip(other.sha256).map(|(one, other)| one == other);
+        let sha512 = self.sha512.zip(other.sha512).map(|(one, other)| one == other);
+        sha256.into_iter().chain(sha512).reduce(|one, other| one && other)
+    }
+}
+
 impl AssetName {
     pub fn parse(text: &str) -> Result<Self, AssetNameError> {
         // First: the other rules look at each character of whatever a stranger sent.
@@ -129,7 +138,7 @@ fn parse_files(list: &Field<'_>) -> Result<Vec<PublishedFile>, ParseError> {
     Ok(files)
 }
 
-fn parse_digests(field: &Field<'_>) -> Result<Digests, ParseError> {
+pub(crate) fn parse_digests(field: &Field<'_>) -> Result<Digests, ParseError> {
     match Digests::parse_field(field)? {
         Digests { sha256: None, sha512: None } => Err(field.error("must have sha256, sha512 or both")),
         digests => Ok(digests),

@@ -167,6 +167,11 @@ pub fn objections_of(index: &RepoPath) -> RepoPath {
     index.with_suffix(wire::OBJECTIONS_SUFFIX)
 }
 
+/// What builders state about a release (D260).
+pub fn rebuilds_of(index: &RepoPath) -> RepoPath {
+    index.with_suffix(wire::REBUILDS_SUFFIX)
+}
+
 /// Objections to contents that were here before (D224).
 pub fn earlier_objections_of(index: &RepoPath) -> RepoPath {
     index.with_suffix(wire::EARLIER_OBJECTIONS_SUFFIX)

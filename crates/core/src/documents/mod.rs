@@ -5,6 +5,7 @@ pub mod history;
 pub mod index;
 pub mod layout;
 pub mod objections;
+pub mod rebuilds;
 pub mod signatures;
 pub mod signed_request;
 pub mod signers;

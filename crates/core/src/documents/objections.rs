@@ -4,11 +4,11 @@ use std::{cmp::Reverse, collections::BTreeMap};
 
 use serde::Serialize;
 
-use crate::documents::{fields::parse_by_key, statement::Objection};
+use crate::documents::statement::{Objection, Said};
 use crate::json_fields;
 use crate::values::bounds::{EARLIER_OBJECTIONS, OBJECTIONS};
-use crate::values::json::{Field, Object, ParseError};
-use crate::values::{digest::Sha512, key, key::PublicKey, key::Signature, time::Timestamp};
+use crate::values::json::{Field, ParseError};
+use crate::values::{digest::Sha512, key, key::PublicKey, time::Timestamp};
 
 const VERSION: u64 = 1;
 
@@ -19,16 +19,7 @@ pub struct ObjectionsFile {
     pub entries: BTreeMap<PublicKey, StoredObjection>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct StoredObjection {
-    /// The exact text that was signed.
-    #[serde(rename = "document")]
-    pub text: String,
-    #[serde(skip)]
-    pub document: Objection,
-    pub signature: Signature,
-    pub collected_at: Timestamp,
-}
+pub type StoredObjection = Said<Objection>;
 
 /// Objections that stood when the content that they are about was corrected or withdrawn (D224).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -70,10 +61,7 @@ json_fields!(document ObjectionsFile version VERSION { entries as "objections": 
 json_fields!(document EarlierObjections version VERSION { entries as "earlier_objections": with(parse_earlier) });
 
 fn parse_by_author(list: &Field<'_>) -> Result<BTreeMap<PublicKey, StoredObjection>, ParseError> {
-    let out_of_bounds = format!("must have between 1 and {OBJECTIONS} keys");
-    parse_by_key(list, 1..=OBJECTIONS, &out_of_bounds, |said| {
-        StoredObjection::parse_object(&said.object(&["document", "signature", "collected_at"])?)
-    })
+    Said::parse_by_author(list, OBJECTIONS, Objection::parse)
 }
 
 fn parse_earlier(list: &Field<'_>) -> Result<Vec<EarlierObjection>, ParseError> {
@@ -83,7 +71,7 @@ fn parse_earlier(list: &Field<'_>) -> Result<Vec<EarlierObjection>, ParseError> 
     list.list(|entry| {
         let object = entry.object(&["public_key", "document", "signature", "collected_at"])?;
         let public_key = object.text("public_key", PublicKey::parse_recorded)?;
-        Ok(EarlierObjection { public_key, said: StoredObjection::parse_object(&object)? })
+        Ok(EarlierObjection { public_key, said: Said::parse_object(&object, Objection::parse)? })
     })
 }
 
@@ -100,10 +88,7 @@ impl ObjectionsFile {
     /// Keeps those that verify and are about this index, to show what a server says that it has.
     pub fn keep_verifying(&self, index: &Sha512) -> Self {
         let mut kept = self.clone();
-        kept.entries.retain(|key, entry| {
-            let digest = Sha512::of(entry.text.as_bytes());
-            entry.document.subject_digest == *index && key.verify(&digest, &entry.signature).is_ok()
-        });
+        kept.entries.retain(|key, said| said.document.subject_digest == *index && said.is_signed_by(key));
         kept
     }
 
@@ -150,26 +135,12 @@ impl EarlierObjections {
     /// that is about the content that is there now stays as well.
     pub fn keep_verifying(&self) -> Self {
         let mut kept = self.clone();
-        kept.entries.retain(|EarlierObjection { public_key, said }| {
-            public_key.verify(&Sha512::of(said.text.as_bytes()), &said.signature).is_ok()
-        });
+        kept.entries.retain(|EarlierObjection { public_key, said }| said.is_signed_by(public_key));
         kept
     }
 
     /// What was said, in the order of the file.
     pub fn said(&self) -> impl Iterator<Item = StandingObjection<'_>> {
         self.entries.iter().filter_map(|entry| StandingObjection::of(entry.public_key, &entry.said))
-    }
-}
-
-impl StoredObjection {
-    fn parse_object(object: &Object<'_>) -> Result<Self, ParseError> {
-        let text = object.required("document")?;
-        Ok(Self {
-            document: text.parsed(|text| Objection::parse(text.as_bytes()))?,
-            text: text.string()?.to_owned(),
-            signature: object.get("signature")?,
-            collected_at: object.get("collected_at")?,
-        })
     }
 }

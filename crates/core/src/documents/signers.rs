@@ -7,9 +7,9 @@ use serde::{Serialize, Serializer, ser::SerializeMap as _};
 
 use crate::documents::{fields::parse_path, fields::parse_threshold, transparency::Transparency};
 use crate::values::bounds::{
-    FORMAT_NAME_BYTES, METADATA_BYTES, ROTATION_DELAY_HOURS, SERVER_URL_BYTES, SIGNER_NAME_CHARS,
-    SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES, SIGNERS_FILE_FORMATS, SIGNERS_FILE_REGISTRARS,
-    SIGNERS_FILE_SERVERS,
+    FORMAT_NAME_BYTES, METADATA_BYTES, REBUILD_PATTERN_BYTES, REBUILD_PATTERNS, REBUILDS,
+    ROTATION_DELAY_HOURS, SERVER_URL_BYTES, SIGNER_NAME_CHARS, SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES,
+    SIGNERS_FILE_FORMATS, SIGNERS_FILE_REGISTRARS, SIGNERS_FILE_SERVERS,
 };
 use crate::values::json::{Field, ParseError};
 use crate::values::shown::{is_unseen, quoted, shown_bytes, shown_text};
@@ -34,6 +34,8 @@ pub struct SignersFile {
     revocation_keys: Option<Vec<Group>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     registrars: Vec<Signer>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rebuilds: Option<RebuildPolicy>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     servers: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,11 +52,13 @@ pub enum Role {
     Admin,
     Master,
     Revocation,
+    /// Those who build releases anew from their source. They sign nothing but what they got (D259).
+    Builder,
 }
 
 json_words!(Role {
-    Artifact = "artifact", Admin = "admin", Master = "master", Revocation = "revocation",
-} "must be artifact, admin, master or revocation");
+    Artifact = "artifact", Admin = "admin", Master = "master", Revocation = "revocation", Builder = "builder",
+} "must be artifact, admin, master, revocation or builder");
 
 impl Role {
     /// The field that lists the role.
@@ -64,6 +68,7 @@ impl Role {
             Self::Admin => "admin_keys",
             Self::Master => "master_keys",
             Self::Revocation => "revocation_keys",
+            Self::Builder => "rebuilds.builders",
         }
     }
 }
@@ -71,7 +76,12 @@ impl Role {
 /// The role in words: `artifact signers`.
 impl fmt::Display for Role {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.field().replace('_', " "))
+        match self {
+            Self::Builder => f.write_str("builders"),
+            Self::Artifact | Self::Admin | Self::Master | Self::Revocation => {
+                f.write_str(&self.field().replace('_', " "))
+            }
+        }
     }
 }
 
@@ -80,7 +90,7 @@ const REGISTRARS: &str = "registrars";
 json_fields!(object SignersFile version VERSION {
     timestamp, artifact_signers: with(parse_role), admin_keys: maybe_with(parse_role),
     master_keys: maybe_with(parse_role), revocation_keys: maybe_with(parse_role),
-    registrars: or_default_with(parse_registrars), servers: or_default_with(parse_servers), transparency: maybe,
+    registrars: or_default_with(parse_registrars), rebuilds: maybe, servers: or_default_with(parse_servers), transparency: maybe,
     formats: or_default_with(parse_formats), rotation_delay_hours: maybe_with(parse_delay),
 } then check);
 
@@ -101,6 +111,12 @@ impl SignersFile {
         let masters: BTreeSet<PublicKey> = keys_of(self.master_groups()).collect();
         self.check_apart(Role::Master.field(), "master key", |key| masters.contains(key))?;
         self.check_apart(REGISTRARS, "registrar", |key| self.has_registrar(key))?;
+        let builders: BTreeSet<PublicKey> = keys_of(self.builder_groups()).collect();
+        self.check_apart(Role::Builder.field(), "builder", |key| builders.contains(key))?;
+        if builders.len() > REBUILDS {
+            let reason = format!("{} builders; at most {REBUILDS} are allowed", builders.len());
+            return Err(ParseError::new(Role::Builder.field(), reason));
+        }
         self.check_log_keys()
     }
 
@@ -123,9 +139,24 @@ impl SignersFile {
         self.registrars.iter().any(|registrar| registrar.key == *key)
     }
 
-    /// Whether the key can register releases: signers and registrars can, so every key that the file names.
+    /// Whether the key can register releases: signers and registrars can.
     pub fn may_register(&self, key: &PublicKey) -> bool {
+        self.has_signer(key) || self.has_registrar(key)
+    }
+
+    /// Whether the file names the key at all.
+    pub fn names(&self, key: &PublicKey) -> bool {
         self.lists(key) || self.has_registrar(key)
+    }
+
+    /// Who builds releases anew, which files, and whether a download needs it (D259).
+    pub fn rebuilds(&self) -> Option<&RebuildPolicy> {
+        self.rebuilds.as_ref()
+    }
+
+    /// The groups of builders. Without them no one rebuilds.
+    pub fn builder_groups(&self) -> &[Group] {
+        self.rebuilds.as_ref().map(|rebuilds| &rebuilds.builders[..]).unwrap_or_default()
     }
 
     /// The signing servers to ask about this project, the best first (D61). Empty if the file names none.
@@ -186,6 +217,7 @@ impl SignersFile {
             Role::Admin => self.admin_keys.as_deref(),
             Role::Master => self.master_keys.as_deref(),
             Role::Revocation => self.revocation_keys.as_deref(),
+            Role::Builder => self.rebuilds.as_ref().map(|rebuilds| &rebuilds.builders[..]),
         }
     }
 
@@ -194,8 +226,21 @@ impl SignersFile {
         self.roles().flat_map(|(_, groups)| keys_of(groups)).collect()
     }
 
+    /// Whether the key is in a role.
     pub fn lists(&self, key: &PublicKey) -> bool {
         self.roles().any(|(_, groups)| groups.iter().any(|group| group.contains(key)))
+    }
+
+    /// Every key of a role in which people sign: all but the builders.
+    pub fn signers(&self) -> BTreeSet<PublicKey> {
+        let signing = self.roles().filter(|(role, _)| *role != Role::Builder);
+        signing.flat_map(|(_, groups)| keys_of(groups)).collect()
+    }
+
+    /// Whether the key is in a role in which people sign.
+    pub fn has_signer(&self, key: &PublicKey) -> bool {
+        let mut signing = self.roles().filter(|(role, _)| *role != Role::Builder);
+        signing.any(|(_, groups)| groups.iter().any(|group| group.contains(key)))
     }
 
     /// The key with its name, wherever in the file that stands: not every entry of a key has to repeat it. An empty name
@@ -254,8 +299,8 @@ impl SignersFile {
         Ok(())
     }
 
-    /// Checks that none of some keys is in another role. A registrar's key lies on machines that build: it must not be able
-    /// to do anything else (D105).
+    /// Checks that none of some keys is in another role. The keys of registrars and builders lie on machines that build:
+    /// they must not be able to do anything else (D105, D259).
     fn check_apart(
         &self,
         list: &str,
@@ -306,6 +351,65 @@ fn parse_registrars(field: &Field<'_>) -> Result<Vec<Signer>, ParseError> {
         check_count(field, registrars.len(), SIGNERS_FILE_REGISTRARS, "registrar")?;
     }
     check_count(field, registrars.len(), SIGNERS_FILE_REGISTRARS, "registrar").map(|()| registrars)
+}
+
+// Who builds releases anew (D259).
+
+/// What a project wants of those who build its releases anew.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RebuildPolicy {
+    pub builders: Vec<Group>,
+    /// The files that builders make. Empty: all files of a release.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FilePattern>,
+    /// Whether a release counts only once it is reproduced.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub required: bool,
+}
+
+json_fields!(object RebuildPolicy {
+    builders: with(parse_role), files: or_default_with(parse_patterns), required: or_default,
+});
+
+impl RebuildPolicy {
+    /// Whether builders make the file with this name.
+    pub fn covers(&self, file_name: &str) -> bool {
+        self.files.is_empty() || self.files.iter().any(|pattern| pattern.matches(file_name))
+    }
+}
+
+/// A pattern for names of files, in which `*` stands for any text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FilePattern(String);
+
+impl FilePattern {
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if text.is_empty() || text.len() > REBUILD_PATTERN_BYTES {
+            return Err(format!("must have between 1 and {REBUILD_PATTERN_BYTES} bytes"));
+        }
+        if text.chars().any(is_unseen) {
+            return Err("must have no control, blank or invisible characters".to_owned());
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Text between two stars is looked for as far left as it can be, which never keeps what follows from fitting.
+    fn matches(&self, name: &str) -> bool {
+        let mut parts = self.0.split('*');
+        let Some(rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };
+        let Some(last) = parts.next_back() else { return rest.is_empty() };
+        let after = parts.try_fold(rest, |rest, part| rest.find(part).map(|at| &rest[at + part.len()..]));
+        after.is_some_and(|rest| rest.ends_with(last))
+    }
+}
+
+fn parse_patterns(field: &Field<'_>) -> Result<Vec<FilePattern>, ParseError> {
+    let patterns: Vec<FilePattern> = field.list(|entry| entry.parsed(FilePattern::parse))?;
+    check_count(field, patterns.len(), REBUILD_PATTERNS, "pattern").map(|()| patterns)
 }
 
 fn parse_servers(field: &Field<'_>) -> Result<Vec<String>, ParseError> {

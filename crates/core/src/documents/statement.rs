@@ -1,14 +1,17 @@
 //! Statements: what a key says about a release or about proposed signers, in a text of its own that it signs. A revocation
-//! (spec §2.5, D20), a veto (D135) and an objection (D123) have documents of their own; they are handed in, signed and
-//! collected in one way.
+//! (spec §2.5, D20), a veto (D135), an objection (D123) and a rebuild (D260) have documents of their own; they are handed
+//! in, signed and collected in one way.
+
+use std::collections::BTreeMap;
 
 use serde::{Serialize, ser::SerializeStruct as _, ser::Serializer};
 
-use crate::documents::fields::{parse_key, parse_path, parse_reason, parse_signature};
+use crate::documents::fields::{parse_by_key, parse_key, parse_path, parse_reason, parse_signature};
+use crate::documents::index::{AssetName, Digests, parse_digests};
 use crate::documents::{layout, layout::Signable};
 use crate::json_fields;
-use crate::values::bounds::{OBJECTION_BYTES, REVOCATION_BYTES, VETO_BYTES};
-use crate::values::json::{Field, FromField, Json, ParseError};
+use crate::values::bounds::{OBJECTION_BYTES, REBUILD_BYTES, REVOCATION_BYTES, VETO_BYTES};
+use crate::values::json::{Field, FromField, Json, Object, ParseError};
 use crate::values::key::{PublicKey, Signature};
 use crate::values::{digest::Sha512, json, path::RepoPath, shown::shown_bytes, time::Timestamp};
 
@@ -17,6 +20,7 @@ pub enum StatementKind {
     Revocation,
     Veto,
     Objection,
+    Rebuild,
 }
 
 /// The document of a statement.
@@ -25,6 +29,7 @@ pub enum Statement {
     Revocation(Revocation),
     Veto(Veto),
     Objection(Objection),
+    Rebuild(Rebuild),
 }
 
 /// Says why and since when a release is revoked.
@@ -63,6 +68,38 @@ pub struct Objection {
     pub timestamp: Timestamp,
 }
 
+/// Says what a builder got from the source of a release, and of those files only that it built.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Rebuild {
+    /// The path of the index that is meant.
+    pub rebuild_of: RepoPath,
+    pub subject_digest: Sha512,
+    /// The whole id of the commit that was built, in Git's hexadecimal.
+    pub source_commit: String,
+    /// The files, sorted by name.
+    pub files: Vec<RebuiltFile>,
+    pub timestamp: Timestamp,
+}
+
+/// A file as a builder got it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RebuiltFile {
+    pub file_name: AssetName,
+    pub digests: Digests,
+}
+
+/// What the owner of a key said in a document, as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Said<D> {
+    /// The exact text that was signed.
+    #[serde(rename = "document")]
+    pub text: String,
+    #[serde(skip)]
+    pub document: D,
+    pub signature: Signature,
+    pub collected_at: Timestamp,
+}
+
 /// One signature on a statement, as it is handed in and as it travels to a computer with a network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignedStatement {
@@ -84,6 +121,7 @@ impl StatementKind {
             Self::Revocation => "revocation",
             Self::Veto => "veto",
             Self::Objection => "objection",
+            Self::Rebuild => "rebuild",
         }
     }
 
@@ -93,6 +131,7 @@ impl StatementKind {
             Self::Revocation => "a revocation",
             Self::Veto => "a veto",
             Self::Objection => "an objection",
+            Self::Rebuild => "a rebuild",
         }
     }
 
@@ -102,13 +141,14 @@ impl StatementKind {
             Self::Revocation => "revocation_json",
             Self::Veto => "veto_json",
             Self::Objection => "objection_json",
+            Self::Rebuild => "rebuild_json",
         }
     }
 
     /// Whether a statement of this kind can be about what has this path.
     pub fn is_about(self, path: &RepoPath) -> bool {
         match layout::signable(path) {
-            Some(Signable::Index) => matches!(self, Self::Revocation | Self::Objection),
+            Some(Signable::Index) => self != Self::Veto,
             Some(Signable::PendingSigners { .. }) => self == Self::Veto,
             None => false,
         }
@@ -121,6 +161,7 @@ impl StatementKind {
             Self::Revocation => layout::revocation_of(file),
             Self::Veto => layout::veto_of(file),
             Self::Objection => layout::objections_of(file),
+            Self::Rebuild => layout::rebuilds_of(file),
         }
     }
 
@@ -130,6 +171,7 @@ impl StatementKind {
             Self::Revocation => REVOCATION_BYTES,
             Self::Veto => VETO_BYTES,
             Self::Objection => OBJECTION_BYTES,
+            Self::Rebuild => REBUILD_BYTES,
         };
         if bytes.len() <= max_bytes {
             return json::read(bytes);
@@ -138,6 +180,7 @@ impl StatementKind {
             Self::Revocation => format!("a revocation document has at most {}", shown_bytes(max_bytes)),
             Self::Veto => format!("a veto has at most {}", shown_bytes(max_bytes)),
             Self::Objection => format!("an objection has at most {max_bytes} bytes"),
+            Self::Rebuild => format!("a rebuild has at most {}", shown_bytes(max_bytes)),
         };
         Err(ParseError::new("", too_long))
     }
@@ -149,15 +192,17 @@ impl Statement {
             StatementKind::Revocation => Revocation::parse(bytes).map(Self::Revocation),
             StatementKind::Veto => Veto::parse(bytes).map(Self::Veto),
             StatementKind::Objection => Objection::parse(bytes).map(Self::Objection),
+            StatementKind::Rebuild => Rebuild::parse(bytes).map(Self::Rebuild),
         }
     }
 
-    /// What its author says. `None` takes an objection back.
+    /// What its author says in words. `None` takes an objection back, and a rebuild has none.
     pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Revocation(document) => Some(&document.reason),
             Self::Veto(document) => Some(&document.veto),
             Self::Objection(document) => document.text.as_deref(),
+            Self::Rebuild(_) => None,
         }
     }
 }
@@ -171,6 +216,31 @@ json_fields!(object Veto {
 json_fields!(object Objection {
     text as "objection": with(|field| field.nullable(|text| text.parsed(parse_reason))), subject_digest, timestamp,
 });
+
+json_fields!(object Rebuild {
+    rebuild_of: with(parse_path), subject_digest, source_commit: text(parse_commit), files: with(parse_files), timestamp,
+});
+json_fields!(object RebuiltFile { file_name, digests: with(parse_digests) });
+
+/// The whole id of a commit: of Git's 20 bytes, or its newer 32.
+fn parse_commit(text: &str) -> Result<String, &'static str> {
+    let is_hex = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let is_whole = is_hex && matches!(text.len(), 40 | 64);
+    is_whole
+        .then(|| text.to_owned())
+        .ok_or("must be the whole id of a commit: 40 or 64 digits of a to f and 0 to 9")
+}
+
+fn parse_files(list: &Field<'_>) -> Result<Vec<RebuiltFile>, ParseError> {
+    let files = Vec::<RebuiltFile>::parse_field(list)?;
+    if files.is_empty() {
+        return Err(list.error("must name at least one file"));
+    }
+    if !files.is_sorted_by(|a, b| a.file_name < b.file_name) {
+        return Err(list.error("must be sorted by file_name, one entry a file"));
+    }
+    Ok(files)
+}
 
 impl Revocation {
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
@@ -199,6 +269,50 @@ impl Objection {
 
     pub fn write(&self) -> Vec<u8> {
         json::write(self)
+    }
+}
+
+impl Rebuild {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        StatementKind::Rebuild.read(bytes)
+    }
+
+    pub fn write(&self) -> Vec<u8> {
+        json::write(self)
+    }
+}
+
+impl<D> Said<D> {
+    pub const FIELDS: [&str; 3] = ["document", "signature", "collected_at"];
+
+    /// Reads the fields among others. `parse` reads the document.
+    pub(crate) fn parse_object(
+        object: &Object<'_>,
+        parse: fn(&[u8]) -> Result<D, ParseError>,
+    ) -> Result<Self, ParseError> {
+        let text = object.required("document")?;
+        Ok(Self {
+            document: text.parsed(|text| parse(text.as_bytes()))?,
+            text: text.string()?.to_owned(),
+            signature: object.get("signature")?,
+            collected_at: object.get("collected_at")?,
+        })
+    }
+
+    /// Reads what each key said, within a bound.
+    pub(crate) fn parse_by_author(
+        list: &Field<'_>,
+        most: usize,
+        parse: fn(&[u8]) -> Result<D, ParseError>,
+    ) -> Result<BTreeMap<PublicKey, Self>, ParseError> {
+        let out_of_bounds = format!("must have between 1 and {most} keys");
+        parse_by_key(list, 1..=most, &out_of_bounds, |said| {
+            Self::parse_object(&said.object(&Self::FIELDS)?, parse)
+        })
+    }
+
+    pub fn is_signed_by(&self, key: &PublicKey) -> bool {
+        key.verify(&Sha512::of(self.text.as_bytes()), &self.signature).is_ok()
     }
 }
 

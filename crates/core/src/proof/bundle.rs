@@ -34,8 +34,15 @@ impl Bundle {
 
 impl FromField for Bundle {
     fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
-        let evidence =
-            ["index_path", "index", "signatures", "signers_file_digest", "signers_history", "revocation"];
+        let evidence = [
+            "index_path",
+            "index",
+            "signatures",
+            "signers_file_digest",
+            "signers_history",
+            "revocation",
+            "rebuilds",
+        ];
         let object = field.object(&[["version", "bundled_at", "staple"].as_slice(), &evidence].concat())?;
         object.require_version(VERSION)?;
         let bundled_at = object.get("bundled_at")?;

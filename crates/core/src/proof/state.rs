@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use crate::documents::history::{History, HistoryEntry};
 use crate::documents::index::{ReleaseIndex, render_sha256sums};
 use crate::documents::objections::{EarlierObjections, ObjectionsFile};
+use crate::documents::rebuilds::RebuildsFile;
 use crate::documents::signatures::{OtherFormatsFile, SignatureSet};
 use crate::documents::{layout, layout::Signable, signed_request::SignedRequest, signed_request::Withdrawal};
 use crate::proof::verify::{Evidence, RevocationEvidence};
@@ -217,6 +218,7 @@ fn files_of_evidence(index: &RepoPath) -> Vec<RepoPath> {
         layout::signers_copy_of(&revocation),
         layout::request_of(&revocation),
         revocation,
+        layout::rebuilds_of(index),
     ]
 }
 
@@ -285,12 +287,13 @@ fn gather_evidence(
         governed_by: stored::signers_copy(snapshot, index)?.digest,
         history,
         revocation,
+        rebuilds: stored::rebuilds(snapshot, index)?,
     })
 }
 
 /// Files that say what evidence says.
 fn put_evidence(scratch: &mut Scratch, evidence: &Evidence) {
-    let Evidence { path, index, signatures, governed_by, history, revocation } = evidence;
+    let Evidence { path, index, signatures, governed_by, history, revocation, rebuilds } = evidence;
     let put_copy = |scratch: &mut Scratch, of: &RepoPath, digest: &Sha512| {
         let mut entries = history.entries.iter();
         if let Some(entry) = entries.find(|entry| Sha512::of(entry.signers_config.as_bytes()) == *digest) {
@@ -299,6 +302,9 @@ fn put_evidence(scratch: &mut Scratch, evidence: &Evidence) {
     };
     scratch.put(path.clone(), index.as_bytes());
     put_copy(scratch, path, governed_by);
+    if !rebuilds.is_empty() {
+        scratch.put(layout::rebuilds_of(path), rebuilds.write());
+    }
     let Some(revocation) = revocation else {
         scratch.put(layout::signatures_of(path), signatures.write());
         return;
@@ -328,6 +334,11 @@ fn keep_verifying_release(scratch: &mut Scratch, index: &RepoPath) -> Result<(),
         let file = ObjectionsFile::parse(bytes).ok().zip(digest);
         let kept = file.map(|(file, digest)| file.keep_verifying(&digest));
         Ok(kept.filter(|kept| !kept.entries.is_empty()).map(|kept| kept.write()))
+    })?;
+    rewrite(scratch, &layout::rebuilds_of(index), |bytes| {
+        let file = RebuildsFile::parse(bytes).ok().zip(digest);
+        let kept = file.map(|(file, digest)| file.keep_verifying(index, &digest));
+        Ok(kept.filter(|kept| !kept.is_empty()).map(|kept| kept.write()))
     })?;
     rewrite(scratch, &layout::earlier_objections_of(index), |bytes| {
         // Also those to the content that is there now, if it was there before.

@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use crate::documents::index::{NotInSha256Sums, ReleaseIndex, render_sha256sums};
 use crate::documents::objections::{EarlierObjections, ObjectionsFile};
+use crate::documents::rebuilds::RebuildsFile;
 use crate::documents::signatures::{FormatTexts, SignatureSet};
 use crate::documents::signers::{Metadata, SignersFile, keys_of};
 use crate::documents::{fields::parse_path, history::History, layout, layout::Signable};
@@ -36,6 +37,9 @@ pub struct SigningRequest {
     /// The objections of signers to a release.
     #[serde(flatten, skip_serializing_if = "ObjectionsFile::is_empty")]
     pub objections: ObjectionsFile,
+    /// What builders got from the source of it.
+    #[serde(flatten, skip_serializing_if = "RebuildsFile::is_empty")]
+    pub rebuilds: RebuildsFile,
     /// What signers said against earlier contents of it.
     #[serde(flatten, skip_serializing_if = "EarlierObjections::is_empty")]
     pub earlier: EarlierObjections,
@@ -120,6 +124,7 @@ pub enum ToSignError {
 json_fields!(object SigningRequest {
     earlier as "earlier_objections": or_default_with(EarlierObjections::parse_entries),
     objections: or_default_with(ObjectionsFile::parse_entries),
+    rebuilds: or_default_with(RebuildsFile::parse_entries),
     path as "file_path": with(parse_path), files, history as "signers_history", collected,
 });
 
@@ -132,6 +137,7 @@ impl SigningRequest {
             history,
             collected: SignatureSet::default(),
             objections: ObjectionsFile::default(),
+            rebuilds: RebuildsFile::default(),
             earlier: EarlierObjections::default(),
         }
     }
@@ -169,6 +175,7 @@ impl SigningRequest {
             Some(Signable::Index) | None => {
                 files.insert(layout::objections_of(&self.path), text(self.objections.write()));
                 files.insert(layout::earlier_objections_of(&self.path), text(self.earlier.write()));
+                files.insert(layout::rebuilds_of(&self.path), text(self.rebuilds.write()));
                 // The server's copy could be of another file than the one in force.
                 let current = self.history.entries.last().map(|entry| entry.signers_config.clone());
                 files.insert(layout::signers_copy_of(&self.path), current.unwrap_or_default());

@@ -1,5 +1,5 @@
-//! What a key may be asked to state (D34, D138): a revocation of one release, a veto of one pending signers file or an
-//! objection to one release, and nothing else.
+//! What a key may be asked to state (D34, D138): a revocation of one release, a veto of one pending signers file, an
+//! objection to one release or a rebuild of one, and nothing else.
 
 use std::collections::BTreeSet;
 
@@ -70,6 +70,7 @@ fn not_a_document(kind: StatementKind) -> &'static str {
         StatementKind::Revocation => "what is shown as the revocation is not a revocation of this file",
         StatementKind::Veto => "it is not a veto",
         StatementKind::Objection => "this is not an objection",
+        StatementKind::Rebuild => "this is not a rebuild",
     }
 }
 
@@ -122,7 +123,7 @@ impl StatementRequest {
             return Err(match self.kind {
                 StatementKind::Revocation => ToStateError::NotRevocable(path),
                 StatementKind::Veto => ToStateError::NotAnUpdate,
-                StatementKind::Objection => ToStateError::NotARelease(path),
+                StatementKind::Objection | StatementKind::Rebuild => ToStateError::NotARelease(path),
             });
         }
         self.check_text(self.subject.check()?)
@@ -133,13 +134,16 @@ impl StatementRequest {
         let Self { kind, text, collected, .. } = self;
         let previous = match kind {
             StatementKind::Veto => Some(update_of(&subject)?.last().digest),
-            StatementKind::Revocation | StatementKind::Objection => None,
+            StatementKind::Revocation | StatementKind::Objection | StatementKind::Rebuild => None,
         };
         let document = Statement::parse(*kind, text.as_bytes())
             .map_err(|error| ToStateError::Document { kind: *kind, error })?;
         let is_this = match &document {
             Statement::Revocation(document) => document.subject_digest == Some(*subject.digest()),
             Statement::Objection(document) => document.subject_digest == *subject.digest(),
+            Statement::Rebuild(document) => {
+                document.rebuild_of == *subject.path() && document.subject_digest == *subject.digest()
+            }
             Statement::Veto(document) => {
                 document.project_id == *subject.project()
                     && document.signers_file_digest == *subject.digest()
@@ -149,7 +153,7 @@ impl StatementRequest {
         if !is_this {
             return Err(match kind {
                 StatementKind::Veto => ToStateError::OtherProposal,
-                StatementKind::Revocation | StatementKind::Objection => {
+                StatementKind::Revocation | StatementKind::Objection | StatementKind::Rebuild => {
                     ToStateError::OtherFile { kind: *kind, path: subject.path().clone() }
                 }
             });
@@ -212,7 +216,8 @@ impl ToState {
         match self.kind {
             StatementKind::Revocation => keys_of(&signers.revocation_groups()).collect(),
             StatementKind::Veto => keys_of(signers.master_groups()).collect(),
-            StatementKind::Objection => signers.keys(),
+            StatementKind::Objection => signers.signers(),
+            StatementKind::Rebuild => keys_of(signers.builder_groups()).collect(),
         }
     }
 

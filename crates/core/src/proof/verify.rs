@@ -6,6 +6,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::documents::index::{PublishedFile, ReleaseIndex};
+use crate::documents::rebuilds::RebuildsFile;
 use crate::documents::signers::{Group, SignersFile, keys_of};
 use crate::documents::statement::{Revocation, SignedStatement, StatementKind};
 use crate::documents::{
@@ -13,6 +14,7 @@ use crate::documents::{
 };
 use crate::json_fields;
 use crate::rules::chain::{ChainError, VerifiedChain, VerifiedLink};
+use crate::rules::reproduction::Reproduction;
 use crate::rules::{chain, place::PlaceError, place::check_place, quorum};
 use crate::values::shown::{plural, quoted};
 use crate::values::{digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath, time::Timestamp};
@@ -32,6 +34,9 @@ pub struct Evidence {
     #[serde(rename = "signers_history")]
     pub history: History,
     pub revocation: Option<RevocationEvidence>,
+    /// What builders state. One that does not verify, or is about something else, says nothing.
+    #[serde(flatten, skip_serializing_if = "RebuildsFile::is_empty")]
+    pub rebuilds: RebuildsFile,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -49,7 +54,7 @@ pub struct RevocationEvidence {
 // Its fields stand among those of a bundle, which refuses others.
 json_fields!(part Evidence {
     path as "index_path": with(parse_path), index, signatures, governed_by as "signers_file_digest",
-    history as "signers_history", revocation,
+    history as "signers_history", revocation, rebuilds: or_default_with(RebuildsFile::parse_entries),
 });
 json_fields!(object RevocationEvidence {
     document, signatures, governed_by as "signers_file_digest", request,
@@ -66,6 +71,8 @@ pub struct VerifiedArtifact {
     governing: usize,
     /// The artifact signers who signed, with the time at which the server says that it got their signatures.
     pub signed_by: BTreeMap<PublicKey, Timestamp>,
+    /// How far builders have reproduced it; `None` if its signers file names no builders.
+    pub reproduction: Option<Reproduction>,
 }
 
 #[derive(Debug, Clone)]
@@ -97,6 +104,8 @@ pub enum VerifyError {
     TooFew { groups: Vec<GroupCount> },
     #[error("the revocation is not valid: {0}")]
     Revocation(#[from] RevocationFault),
+    #[error("the release is not reproduced, and its project wants no one to use it before that: {}", shown_lack(.0))]
+    NotReproduced(Box<VerifiedArtifact>),
     #[error("the release is revoked: {}", quoted(&.0.revocation.document.reason))]
     Revoked(Box<RevokedArtifact>),
 }
@@ -166,15 +175,22 @@ pub fn verify(evidence: &Evidence) -> Result<VerifiedArtifact, VerifyError> {
     }
     let members: BTreeSet<PublicKey> = keys_of(groups).collect();
     let signatures = evidence.signatures.entries.iter().filter(|(key, _)| members.contains(key));
+    let index_digest = Sha512::of(evidence.index.as_bytes());
+    let stated = evidence.rebuilds.keep_verifying(&evidence.path, &index_digest);
+    let policy = link.signers.rebuilds();
     let artifact = VerifiedArtifact {
+        reproduction: policy.map(|policy| Reproduction::judge(&index, policy, &stated)),
         path: evidence.path.clone(),
         index,
-        index_digest: Sha512::of(evidence.index.as_bytes()),
+        index_digest,
         signed_by: signatures.map(|(key, collected)| (*key, collected.collected_at)).collect(),
         governing,
         chain,
     };
     match &evidence.revocation {
+        None if artifact.reproduction.as_ref().is_some_and(Reproduction::is_lacking) => {
+            Err(VerifyError::NotReproduced(Box::new(artifact)))
+        }
         None => Ok(artifact),
         Some(shown) => {
             let revocation = verify_revocation(shown, &artifact)?;
@@ -229,6 +245,10 @@ fn check_request(
         return Err(RevocationFault::NotAllowed);
     }
     if body.file_path == artifact.path { Ok(()) } else { Err(RevocationFault::OtherFile) }
+}
+
+fn shown_lack(artifact: &VerifiedArtifact) -> String {
+    artifact.reproduction.as_ref().map(|reproduction| reproduction.tally.to_string()).unwrap_or_default()
 }
 
 /// How far each group of the artifact signers has come.

@@ -5,5 +5,6 @@ pub mod chain;
 pub mod decide;
 pub mod place;
 pub mod quorum;
+pub mod reproduction;
 pub mod snapshot;
 pub mod stored;

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::documents::history::{Agreement, EntryFacts, History, HistoryEntry};
 use crate::documents::objections::{EarlierObjections, ObjectionsFile};
+use crate::documents::rebuilds::RebuildsFile;
 use crate::documents::signatures::{OtherFormatsFile, SignatureSet};
 use crate::documents::signed_request::{Registrant, Withdrawal};
 use crate::documents::{layout, layout::Signable, signers::Metadata, signers::SignersFile};
@@ -195,6 +196,12 @@ pub fn registrant(snapshot: &impl Snapshot, index: &RepoPath) -> Result<Option<P
 /// What signers objected to; empty where no one has.
 pub fn objections(snapshot: &impl Snapshot, index: &RepoPath) -> Result<ObjectionsFile, ReadError> {
     let file = snapshot.read_document(&layout::objections_of(index), ObjectionsFile::parse)?;
+    Ok(file.unwrap_or_default())
+}
+
+/// What builders state; empty where none has.
+pub fn rebuilds(snapshot: &impl Snapshot, index: &RepoPath) -> Result<RebuildsFile, ReadError> {
+    let file = snapshot.read_document(&layout::rebuilds_of(index), RebuildsFile::parse)?;
     Ok(file.unwrap_or_default())
 }
 

@@ -64,6 +64,14 @@ pub const OBJECTION_BYTES: usize = 8 << 10;
 pub const OBJECTIONS: usize = 100;
 /// Objections to earlier contents of one release that are kept. Beyond it, the oldest of the key that has most goes.
 pub const EARLIER_OBJECTIONS: usize = 100;
+/// The most bytes of what one builder states of a release: about 400 files.
+pub const REBUILD_BYTES: usize = 60 << 10;
+/// Statements of builders about one release, and builders that a signers file names. Their texts are escaped in one stored
+/// file, which doubles them at most.
+pub const REBUILDS: usize = 16;
+/// Patterns of the files that builders make, and the length of each.
+pub const REBUILD_PATTERNS: usize = 16;
+pub const REBUILD_PATTERN_BYTES: usize = 255;
 /// The most bytes of a veto.
 pub const VETO_BYTES: usize = 16 << 10;
 /// The most vetoed proposals of a project that are remembered until the next rotation; then the oldest is forgotten.

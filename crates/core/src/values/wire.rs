@@ -65,6 +65,8 @@ pub const WITHDRAWAL_SUFFIX: &str = ".withdrawn.json";
 pub const OBJECTIONS_SUFFIX: &str = ".objections.json";
 /// What signers objected to in contents that were here before (D224).
 pub const EARLIER_OBJECTIONS_SUFFIX: &str = ".earlier-objections.json";
+/// The suffix of what builders got from the source (D260).
+pub const REBUILDS_SUFFIX: &str = ".rebuilds.json";
 pub const REVOCATION_SUFFIX: &str = ".revocation.json";
 /// The suffix of the agreement: that a pending signers file has all consent, and until when it waits (D131).
 pub const AGREEMENT_SUFFIX: &str = ".agreed.json";
@@ -87,6 +89,7 @@ pub mod routes {
     pub const ASSETS: &str = "/v1/assets";
     pub const WITHDRAW: &str = "/v1/withdraw";
     pub const OBJECT: &str = "/v1/object";
+    pub const REBUILD: &str = "/v1/rebuild";
     pub const PENDING_SIGNATURES: &str = "/v1/pending_signatures";
     pub const FILES_TO_SIGN: &str = "/v1/files-to-sign";
     pub const FILES: &str = "/v1/files";

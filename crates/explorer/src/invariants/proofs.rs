@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use countersign_core::documents::history::{History, HistoryEntry};
+use countersign_core::documents::rebuilds::RebuildsFile;
 use countersign_core::documents::{layout, layout::Signable};
 use countersign_core::documents::{signatures::SignatureSet, signed_request::SignedRequest};
 use countersign_core::log::checkpoint::{Checkpoint, InclusionProof};
@@ -114,6 +115,7 @@ impl ProofCheck<'_> {
             governed_by: digest(release[COPY])?,
             history: History { entries: entries.collect::<Option<_>>()? },
             revocation,
+            rebuilds: RebuildsFile::default(),
         })
     }
 

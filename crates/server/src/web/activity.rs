@@ -310,8 +310,9 @@ fn mark(kind: EventKind) -> Markup {
             "state plain"
         }
         EventKind::Agreed => "state open",
-        EventKind::Complete | EventKind::Activated => "state good",
+        EventKind::Complete | EventKind::Activated | EventKind::Rebuild => "state good",
         EventKind::Objection
+        | EventKind::RebuildDiffers
         | EventKind::Revocation
         | EventKind::Revoked
         | EventKind::Veto
@@ -334,6 +335,8 @@ fn word_of(kind: EventKind) -> &'static str {
         EventKind::Withdrawn => "withdrawn",
         EventKind::Objection => "objection",
         EventKind::ObjectionWithdrawn => "objection taken back",
+        EventKind::Rebuild => "reproduced by a builder",
+        EventKind::RebuildDiffers => "different when rebuilt",
         EventKind::Revocation => "revocation begun",
         EventKind::Revoked => "revoked",
         EventKind::Dropped => "dropped by the operator",

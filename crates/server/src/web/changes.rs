@@ -143,6 +143,7 @@ pub(super) fn left_to_default(role: Role) -> &'static str {
         Role::Admin => "No admins of their own: the artifact signers change the signers.",
         Role::Master => "No masters: only the admins can change the signers.",
         Role::Revocation => "No revokers of their own: any one admin can revoke.",
+        Role::Builder => "No builders: no one builds releases anew.",
     }
 }
 
@@ -152,6 +153,7 @@ pub(super) fn titles(roles: &[Role]) -> String {
         Role::Admin => "admin",
         Role::Master => "master",
         Role::Revocation => "revoker",
+        Role::Builder => "builder",
     };
     let titles: Vec<_> = roles.iter().map(title).collect();
     match titles.split_last() {

@@ -380,6 +380,7 @@ pub(super) fn role_name(role: Role) -> &'static str {
         Role::Admin => "Admins",
         Role::Master => "Masters",
         Role::Revocation => "Revokers",
+        Role::Builder => "Builders",
     }
 }
 

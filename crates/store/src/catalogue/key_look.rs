@@ -291,7 +291,7 @@ fn describe_listing(
     key: &PublicKey,
 ) -> Result<Option<KeyListing>, ReadError> {
     let active = stored::active_signers(snapshot, project)?;
-    let active = active.filter(|active| active.file.may_register(key));
+    let active = active.filter(|active| active.file.names(key));
     Ok(active.map(|active| KeyListing {
         project_id: project.clone(),
         roles: explicit_roles(&active.file, key),

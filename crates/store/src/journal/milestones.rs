@@ -172,6 +172,7 @@ fn stores_request(message: &str) -> bool {
             | Claim::Veto { .. }
             | Claim::Assets { .. }
             | Claim::Object { .. }
+            | Claim::Rebuild { .. }
             | Claim::Drop { .. },
         )
         | None => false,

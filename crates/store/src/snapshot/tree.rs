@@ -291,6 +291,7 @@ static FREQUENT_NAMES: LazyLock<HashSet<SmolStr>> = LazyLock::new(|| {
         EARLIER_OBJECTIONS_SUFFIX,
         OBJECTIONS_SUFFIX,
         OTHER_FORMATS_SUFFIX,
+        REBUILDS_SUFFIX,
         REGISTRANT_SUFFIX,
         REGISTRATION_SUFFIX,
         REQUEST_SUFFIX,

@@ -105,6 +105,7 @@ fn is_of_masters(head: &Head, project: &RepoPath, message: &str) -> bool {
             | Claim::Assets { .. }
             | Claim::Withdraw { .. }
             | Claim::Object { .. }
+            | Claim::Rebuild { .. }
             | Claim::Revoke { .. }
             | Claim::Drop { .. },
         )

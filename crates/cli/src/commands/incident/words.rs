@@ -123,6 +123,7 @@ fn role_title(role: Role) -> &'static str {
         Role::Admin => "admin",
         Role::Master => "master",
         Role::Revocation => "revoker",
+        Role::Builder => "builder",
     }
 }
 

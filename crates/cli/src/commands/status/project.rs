@@ -154,6 +154,7 @@ fn role_title(role: Role) -> &'static str {
         Role::Admin => "admins",
         Role::Master => "masters",
         Role::Revocation => "revokers",
+        Role::Builder => "builders",
     }
 }
 

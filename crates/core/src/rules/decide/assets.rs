@@ -204,7 +204,7 @@ pub fn register_assets(
                 return Err(AssetsRefusal::AlreadyRegistered(path));
             }
             // Signatures would be dropped, so only a signer decides this (D36).
-            if !active.file.lists(caller) {
+            if !active.file.has_signer(caller) {
                 let project = active.project;
                 return Err(AssetsRefusal::RegistrarCannotCorrect { key: *caller, project, index: path });
             }
@@ -227,6 +227,7 @@ pub fn register_assets(
     change.write(layout::registrant_of(&path), Registrant { key: *caller }.write());
     stored::delete_other_formats(snapshot, &mut change, &path);
     stored::retire_objections(snapshot, &mut change, &path)?;
+    stored::delete_present(snapshot, &mut change, layout::rebuilds_of(&path));
     stored::delete_present(snapshot, &mut change, layout::withdrawal_of(&path));
     Ok((change, RegisteredAssets { index: path, replaced }))
 }

@@ -5,6 +5,7 @@
 pub mod activate;
 pub mod assets;
 pub mod proposal;
+pub mod rebuild;
 pub mod register;
 pub mod sign;
 pub mod statement;

@@ -58,7 +58,7 @@ pub fn register(
     check_submitter(&proposal.submitter, &proposal.request.public_key)?;
     check_register(snapshot, project, expiry, now)?;
     let signers = proposal.parse_signers()?;
-    if !signers.lists(&proposal.submitter) {
+    if !signers.has_signer(&proposal.submitter) {
         return Err(RegisterRefusal::NotListed(proposal.submitter));
     }
     check_lead(&signers, now)?;

@@ -1,5 +1,5 @@
 //! Revoking a complete file (spec §4.9; D20), vetoing a proposed signers file (D135, D136), and objecting to a release
-//! (D123–D125): why a statement is refused, how its text and signature are read, how signatures of several keys on one
+//! (D123–D125); `rebuild` has the fourth kind. Here is why a statement is refused, how its text and signature are read, how signatures of several keys on one
 //! text are collected, and what each kind changes.
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -10,7 +10,7 @@ use crate::documents::signatures::{Collected, SignatureSet};
 use crate::documents::signers::{Group, keys_of};
 use crate::documents::statement::{Objection, Revocation, SignedStatement, Statement, StatementKind, Veto};
 use crate::documents::{
-    layout, layout::Signable, objections::StoredObjection, signed_request::SignedRequest,
+    index::AssetName, layout, layout::Signable, objections::StoredObjection, signed_request::SignedRequest,
 };
 use crate::rules::decide::proposal::{MAX_LEAD, MAX_LEAD_MINUTES};
 use crate::rules::snapshot::{Change, ReadError, Snapshot};
@@ -86,15 +86,32 @@ pub enum StatementRefusal {
     #[error("Signature already collected for the key {0}")]
     AlreadySigned(PublicKey),
     #[error(
-        "The objection's timestamp {0} is more than {MAX_LEAD_MINUTES} minutes ahead of the server's clock"
+        "The {}'s timestamp {timestamp} is more than {MAX_LEAD_MINUTES} minutes ahead of the server's clock",
+        .kind.noun()
     )]
-    TimestampAhead(Timestamp),
-    #[error("The key {key} said something else about this release at {newest}: the objection must be later")]
-    NotLater { key: PublicKey, newest: Timestamp },
+    TimestampAhead { kind: StatementKind, timestamp: Timestamp },
+    #[error(
+        "The key {key} said something else about this release at {newest}: the {} must be later", .kind.noun()
+    )]
+    NotLater { kind: StatementKind, key: PublicKey, newest: Timestamp },
     #[error("The key {0} has no objection to this release that it could take back")]
     NothingToTakeBack(PublicKey),
     #[error("{0} has {OBJECTIONS} objections already, and the limit is {OBJECTIONS}")]
     Full(RepoPath),
+    #[error("{0} is not a release; only releases are built from a source")]
+    NotRebuildable(RepoPath),
+    #[error("{0} is revoked, so nothing more is stated about it")]
+    NotRebuiltAnyMore(RepoPath),
+    #[error("The rebuild is of {named}, and not of {file}")]
+    OtherRelease { named: RepoPath, file: RepoPath },
+    #[error("the key {key} is not a builder of {project}")]
+    NotABuilder { key: PublicKey, project: RepoPath },
+    #[error("the key {key} was not a builder when {file} was completed, so it states nothing about it")]
+    NotABuilderThen { key: PublicKey, file: RepoPath },
+    #[error("{file} lists no file {:?}, or no digest of the kinds that the rebuild has", .name.as_str())]
+    NotComparable { name: AssetName, file: RepoPath },
+    #[error("The key {0} has stated its rebuild, which stays as it is once the release is complete")]
+    AlreadyStated(PublicKey),
     #[error(transparent)]
     Stored(#[from] ReadError),
 }
@@ -102,7 +119,7 @@ pub enum StatementRefusal {
 fn document_name(kind: StatementKind) -> &'static str {
     match kind {
         StatementKind::Revocation => "revocation document",
-        StatementKind::Veto | StatementKind::Objection => kind.noun(),
+        StatementKind::Veto | StatementKind::Objection | StatementKind::Rebuild => kind.noun(),
     }
 }
 
@@ -111,11 +128,12 @@ fn bad_signature(kind: StatementKind) -> &'static str {
         StatementKind::Revocation => "Revocation authorization failed: the signature does not verify",
         StatementKind::Veto => "Veto authorization failed: the signature does not verify",
         StatementKind::Objection => "Invalid signature: it does not verify for the objection",
+        StatementKind::Rebuild => "Invalid signature: it does not verify for the rebuild",
     }
 }
 
 /// Reads the text of a statement as the document of one kind.
-fn read<D>(
+pub(super) fn read<D>(
     statement: &SignedStatement,
     parse: fn(&[u8]) -> Result<D, ParseError>,
 ) -> Result<D, StatementRefusal> {
@@ -123,7 +141,7 @@ fn read<D>(
     parse(statement.text.as_bytes()).map_err(invalid)
 }
 
-fn verify(statement: &SignedStatement) -> Result<(), StatementRefusal> {
+pub(super) fn verify(statement: &SignedStatement) -> Result<(), StatementRefusal> {
     let SignedStatement { kind, text, signature, public_key, .. } = statement;
     let verified = public_key.verify(&Sha512::of(text.as_bytes()), signature);
     verified.map_err(|_| StatementRefusal::BadSignature(*kind))
@@ -179,12 +197,13 @@ pub fn object(snapshot: &impl Snapshot, statement: &SignedStatement, now: Timest
     // Also a key that a rotation removed since: no one else can take back what it said.
     let takes_back = !stands && earlier.is_some();
     let active = stored::require_governing_signers(snapshot, file)?;
-    if !takes_back && !active.file.lists(objector) {
+    if !takes_back && !active.file.has_signer(objector) {
         return Err(StatementRefusal::NotASigner { key: *objector, project: active.project });
     }
     match earlier {
         Some(earlier) if document.timestamp <= earlier.timestamp => {
-            return Err(StatementRefusal::NotLater { key: *objector, newest: earlier.timestamp });
+            let newest = earlier.timestamp;
+            return Err(StatementRefusal::NotLater { kind: statement.kind, key: *objector, newest });
         }
         Some(Objection { text: Some(_), .. }) => {}
         Some(_) | None if !stands => return Err(StatementRefusal::NothingToTakeBack(*objector)),
@@ -222,7 +241,7 @@ fn check_objection(
         return Err(StatementRefusal::OtherIndex(statement.file_path.clone()));
     }
     if document.timestamp.ahead_of(now).is_some_and(|lead| lead > MAX_LEAD) {
-        return Err(StatementRefusal::TimestampAhead(document.timestamp));
+        return Err(StatementRefusal::TimestampAhead { kind: statement.kind, timestamp: document.timestamp });
     }
     Ok(document)
 }

@@ -60,7 +60,7 @@ pub fn check_update(
         let refusal = if is_pending { UpdateRefusal::NotActive } else { UpdateRefusal::NotRegistered };
         return Err(refusal(project.clone()));
     };
-    if !active.file.lists(submitter) {
+    if !active.file.has_signer(submitter) {
         return Err(UpdateRefusal::NotListed { key: *submitter, project: project.clone() });
     }
     Ok(active)

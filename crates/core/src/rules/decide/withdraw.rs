@@ -31,8 +31,8 @@ pub enum WithdrawRefusal {
     )]
     NotAllowed { key: PublicKey, project: RepoPath },
     #[error(
-        "the key {key} is a registrar of {project}, which withdraws only what no one has signed or objected to. {index} \
-         has signatures or objections. An admin of the project can withdraw it, and a signer can register it again"
+        "the key {key} is a registrar of {project}, which withdraws only what no one has signed, rebuilt or objected to. \
+         {index} has signatures, rebuilds or objections. An admin of the project can withdraw it, and a signer can register it again"
     )]
     RegistrarCannotWithdraw { key: PublicKey, project: RepoPath, index: RepoPath },
     #[error(transparent)]
@@ -69,7 +69,7 @@ pub fn repeat_withdrawal(
     change.delete(file.clone());
     change.delete(layout::signers_copy_of(file));
     change.delete(layout::pending_signatures_of(file));
-    for beside in [layout::registrant_of(file), layout::other_formats_of(file)] {
+    for beside in [layout::registrant_of(file), layout::other_formats_of(file), layout::rebuilds_of(file)] {
         stored::delete_present(snapshot, &mut change, beside);
     }
     stored::retire_objections(snapshot, &mut change, file)?;
@@ -85,9 +85,10 @@ fn check_registrar(
     let active = stored::require_governing_signers(snapshot, index)?;
     let is_untouched = || -> Result<bool, ReadError> {
         Ok(stored::collected_signatures(snapshot, index)?.entries.is_empty()
-            && stored::objections(snapshot, index)?.standing().is_empty())
+            && stored::objections(snapshot, index)?.standing().is_empty()
+            && stored::rebuilds(snapshot, index)?.is_empty())
     };
-    if active.file.lists(caller) || is_untouched()? {
+    if active.file.has_signer(caller) || is_untouched()? {
         return Ok(());
     }
     let (key, project, index) = (*caller, active.project, index.clone());

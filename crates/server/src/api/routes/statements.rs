@@ -1,11 +1,13 @@
-//! What keys say against a release or against pending signers: they withdraw, object, revoke and veto.
+//! What keys say of a release or of pending signers: they withdraw, object, rebuild, revoke and veto.
 
 use axum::{Json, extract::State, http::StatusCode};
-use countersign_api::answers::{ChangedResponse, RevokedResponse, VetoedResponse};
-use countersign_api::requests::{ObjectBody, RevokeBody, SignedStatement, VetoBody, WithdrawBody};
+use countersign_api::answers::{ChangedResponse, RebuildResponse, RevokedResponse, VetoedResponse};
+use countersign_api::requests::{
+    ObjectBody, RebuildBody, RevokeBody, SignedStatement, VetoBody, WithdrawBody,
+};
 use countersign_core::documents::{signed_request::Withdrawal, statement::StatementKind};
 use countersign_core::rules::{decide, decide::MAX_LEAD_MINUTES};
-use countersign_core::values::bounds::{REASON_CHARS, VETO_BYTES};
+use countersign_core::values::bounds::{REASON_CHARS, REBUILD_BYTES, VETO_BYTES};
 use countersign_core::values::{shown::shown_bytes, shown::shown_count, wire::routes as paths};
 
 use crate::api::{auth::Authenticated, openapi::Endpoint, openapi::Section, routing::RouteTable, state::App};
@@ -48,6 +50,28 @@ pub(crate) fn routes() -> RouteTable {
             .refuses(403, "the objector is not in the current signers file; the operator has blocked the key, the host or the project; or this is a mirror", "object.403")
             .refuses(404, "no file at the path", "status.404")
             .refuses(409, "the index is revoked, or does not match `subject_digest`; the key has said something later; there is nothing to take back; or there are too many objections", "object.409")
+            .can_fail(""))
+        .post(paths::REBUILD, rebuild, Endpoint::new("rebuild", Section::Signing, "State a rebuild of a release")
+            .about(format!(
+                "Records what a builder got from the source of a release that is complete or collects signatures. It \
+                 completes and blocks nothing. `rebuild_json` is the exact text of a rebuild: an object with `rebuild_of` \
+                 (the path of the index), `subject_digest` (`sha512:` and the digest of the index), `source_commit` (the \
+                 whole id of the commit), `files` and `timestamp`. `files` are sorted by name, each with `file_name` and \
+                 `digests`, as in the index: `sha256`, `sha512` or both. Name only files that were built, and of these also \
+                 those that differ: that is the evidence. A rebuild has at most {}.\n\n\
+                 The signature is over the 64 raw bytes of the SHA-512 digest of that text. `public_key` is the builder, \
+                 who need not be the caller. While the release collects signatures, a builder can state something else with \
+                 a later `timestamp`. Once it is complete, builders that its signers file names can add a statement, and \
+                 none is replaced.",
+                shown_bytes(REBUILD_BYTES),
+            ))
+            .signed()
+            .with_body::<RebuildBody>(&[("rebuild", "rebuild.request")])
+            .answers_with::<RebuildResponse>(200, "recorded", &[("same", "rebuild"), ("different", "rebuild.differs")])
+            .refuses(400, &format!("the body or the rebuild is malformed; the path is not that of an index; the signature does not verify; the index lists no such file, or no such digest; the `timestamp` is more than {MAX_LEAD_MINUTES} minutes ahead"), "rebuild.400")
+            .refuses(403, "the key is not a builder in the current signers file, or was none when the release was completed; the operator has blocked the key, the host or the project; or this is a mirror", "rebuild.403")
+            .refuses(404, "no file at the path", "status.404")
+            .refuses(409, "the index is revoked, or does not match `rebuild_of` or `subject_digest`; the key has said something later; or the release is complete and the key has stated its rebuild", "rebuild.409")
             .can_fail(""))
         .post(paths::REVOKE, revoke, Endpoint::new("revoke", Section::Changing, "Revoke a release")
             .about(
@@ -128,6 +152,15 @@ async fn object(State(app): State<App>, request: Authenticated) -> Result<Json<C
     Ok(Json(ChangedResponse::new(if stands { "Objection recorded" } else { "Objection taken back" })))
 }
 
+async fn rebuild(State(app): State<App>, request: Authenticated) -> Result<Json<RebuildResponse>, ApiError> {
+    let is_same = state(&app, &request, StatementKind::Rebuild).await?;
+    let message = match is_same {
+        true => "Rebuild recorded: the same files",
+        false => "Rebuild recorded: it differs from the release, and everyone sees that",
+    };
+    Ok(Json(RebuildResponse { success: true, message: message.to_owned(), is_same }))
+}
+
 /// Records a statement, and says whether it is in force.
 async fn state(app: &App, request: &Authenticated, kind: StatementKind) -> Result<bool, ApiError> {
     let statement = SignedStatement::parse(kind, &request.body)?;
@@ -136,7 +169,7 @@ async fn state(app: &App, request: &Authenticated, kind: StatementKind) -> Resul
     match kind {
         // A block of the project holds the signers back, and does not take the veto from its masters (D173).
         StatementKind::Veto => app.blocks.check_keys(&keys)?,
-        StatementKind::Revocation | StatementKind::Objection => {
+        StatementKind::Revocation | StatementKind::Objection | StatementKind::Rebuild => {
             app.blocks.check(&keys, &statement.file_path)?;
         }
     }
@@ -152,6 +185,9 @@ async fn state(app: &App, request: &Authenticated, kind: StatementKind) -> Resul
         }
         StatementKind::Objection => {
             request.change(app, move |head, now| decide::statement::object(head, &statement, now)).await?
+        }
+        StatementKind::Rebuild => {
+            request.change(app, move |head, now| decide::rebuild::rebuild(head, &statement, now)).await?
         }
     };
     Ok(stated.in_force)

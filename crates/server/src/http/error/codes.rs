@@ -333,10 +333,10 @@ refusals! {
         FileNotFound: R::NotFound(_),
         NotRevocable: R::NotRevocable(_),
         NotVetoable: R::NotVetoable(_),
-        NotARelease: R::NotARelease(_),
+        NotARelease: R::NotARelease(_) | R::NotRebuildable(_),
         NotComplete: R::NotComplete(_),
         AlreadyRevoked: R::AlreadyRevoked(_),
-        Revoked: R::Revoked(_),
+        Revoked: R::Revoked(_) | R::NotRebuiltAnyMore(_),
         FirstRegistration: R::FirstRegistration(_),
         NoMasters: R::NoMasters(_),
         InvalidDocument: R::InvalidDocument { .. },
@@ -352,13 +352,19 @@ refusals! {
         NotInitiator: R::NotInitiator,
         TooLate: R::TooLate { .. },
         OtherRevocationPending: R::OtherPending { kind: StatementKind::Revocation, .. },
-        // Objections do not wait for one another.
-        OtherVetoPending: R::OtherPending { kind: StatementKind::Veto | StatementKind::Objection, .. },
+        // Objections and rebuilds do not wait for one another.
+        OtherVetoPending: R::OtherPending {
+            kind: StatementKind::Veto | StatementKind::Objection | StatementKind::Rebuild, ..
+        },
         AlreadySigned: R::AlreadySigned(_),
-        TimestampAhead: R::TimestampAhead(_),
+        TimestampAhead: R::TimestampAhead { .. },
         NotLater: R::NotLater { .. },
         NoObjection: R::NothingToTakeBack(_),
         TooManyObjections: R::Full(_),
+        OtherRelease: R::OtherRelease { .. },
+        NotABuilder: R::NotABuilder { .. } | R::NotABuilderThen { .. },
+        NotComparable: R::NotComparable { .. },
+        AlreadyStated: R::AlreadyStated(_),
         => Stored
     }
     StatusRefusal {

@@ -1,13 +1,13 @@
-//! Proposals, rotations that wait, vetoes, withdrawals and objections, run again.
+//! Proposals, rotations that wait, vetoes, withdrawals, objections and rebuilds, run again.
 
 use std::collections::BTreeSet;
 
 use countersign_api::requests::ProposeBody;
 use countersign_core::documents::signed_request::{SignedRequest, Withdrawal};
-use countersign_core::documents::statement::{SignedStatement, StatementKind};
+use countersign_core::documents::statement::{Said, SignedStatement, StatementKind};
 use countersign_core::documents::{history::EntryFacts, layout, signers::Origin};
 use countersign_core::rules::decide::{
-    Proposal, activate::activate_due, register, statement, update, withdraw,
+    Proposal, activate::activate_due, rebuild, register, statement, update, withdraw,
 };
 use countersign_core::rules::{snapshot::Snapshot, stored, stored::StoredProposal};
 use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
@@ -222,25 +222,36 @@ impl Replay {
         index: &RepoPath,
         objector: &PublicKey,
     ) -> Result<Rerun, Violation> {
-        let Between { before, after, .. } = *between;
-        let path = layout::objections_of(index);
-        let entry = stored::objections(after, index)?.entries.remove(objector);
-        let entry = entry.ok_or_else(|| Violation::at(&path, ReplayFault::NoSignature(*objector)))?;
-        let statement = SignedStatement {
-            kind: StatementKind::Objection,
-            file_path: index.clone(),
-            text: entry.text,
-            signature: entry.signature,
-            public_key: *objector,
-        };
-        let objected = statement::object(before, &statement, entry.collected_at);
-        // The message says whether an objection stands, and is compared.
-        let (change, _) = objected.map_err(refused(index))?;
-        Ok(Rerun {
-            change,
-            evidence: [path.clone()].into(),
-            stated: Some((path, entry.collected_at)),
-            outcome: None,
+        let entry = stored::objections(between.after, index)?.entries.remove(objector);
+        restate(StatementKind::Objection, entry, index, objector, |statement, now| {
+            statement::object(between.before, statement, now)
         })
     }
+
+    pub(crate) fn rebuild(
+        between: &Between<'_, impl Snapshot>,
+        index: &RepoPath,
+        builder: &PublicKey,
+    ) -> Result<Rerun, Violation> {
+        let entry = stored::rebuilds(between.after, index)?.entries.remove(builder);
+        restate(StatementKind::Rebuild, entry, index, builder, |statement, now| {
+            rebuild::rebuild(between.before, statement, now)
+        })
+    }
+}
+
+/// Runs a statement again that is kept by its author. The message says whether it stands, or is the same, and is compared.
+fn restate<D>(
+    kind: StatementKind,
+    said: Option<Said<D>>,
+    index: &RepoPath,
+    author: &PublicKey,
+    decide: impl FnOnce(&SignedStatement, Timestamp) -> statement::StatementResult,
+) -> Result<Rerun, Violation> {
+    let path = kind.path_of(index);
+    let said = said.ok_or_else(|| Violation::at(&path, ReplayFault::NoSignature(*author)))?;
+    let Said { text, signature, collected_at, document: _ } = said;
+    let statement = SignedStatement { kind, file_path: index.clone(), text, signature, public_key: *author };
+    let (change, _) = decide(&statement, collected_at).map_err(refused(index))?;
+    Ok(Rerun { change, evidence: [path.clone()].into(), stated: Some((path, collected_at)), outcome: None })
 }

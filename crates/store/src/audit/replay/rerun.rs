@@ -84,6 +84,7 @@ impl Replay {
             Claim::Assets { index, caller } => register_assets(between, index, caller),
             Claim::Withdraw { index, caller } => self.withdraw(between, index, caller),
             Claim::Object { index, objector, stands: _ } => Self::object(between, index, objector),
+            Claim::Rebuild { index, builder, is_same: _ } => Self::rebuild(between, index, builder),
             Claim::Revoke { file, revoker, completes } => self.revoke(between, file, revoker, *completes),
             Claim::Drop { project } => {
                 let dropped = proposal::drop_pending(before, project);
