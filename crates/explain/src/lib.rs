@@ -9,6 +9,7 @@ pub mod lockout;
 pub mod log_change;
 pub mod log_strength;
 pub mod progress;
+pub mod reproduction;
 pub mod strength;
 pub mod verdict;
 pub mod words;

@@ -9,6 +9,8 @@ use countersign_core::values::{path::RepoPath, shown::marked_name, shown::quoted
 pub struct Doubts {
     /// How far a revocation has come that waits for more signatures, and its reason.
     pub begun: Option<(Tally, String)>,
+    /// What builders got that is something else, in words (D262).
+    pub different: Option<String>,
     /// What signers hold against it, the oldest first.
     pub objections: Vec<String>,
 }
@@ -19,6 +21,9 @@ impl Doubts {
         if let Some((tally, reason)) = &self.begun {
             let Tally { collected, needed } = tally;
             return Some(format!("{collected} of {needed} revokers want it revoked: {}", quoted(reason)));
+        }
+        if let Some(different) = &self.different {
+            return Some(different.clone());
         }
         let first = quoted(self.objections.first()?);
         Some(match self.objections.len() {

@@ -6,6 +6,7 @@ use countersign_core::rules::place::{path_of_url, release_tag};
 use countersign_core::values::{path::RepoPath, shown::marked_name, shown::shown_text};
 use countersign_explain::describe::release::{ObjectionDescription, RevocationDescription, list_objections};
 use countersign_explain::progress::Names;
+use countersign_explain::reproduction::different_text;
 use countersign_explain::verdict::{Doubts, shown_release, shown_url};
 use serde_json::{Value, json};
 
@@ -111,6 +112,7 @@ impl AcceptedRelease {
                 .into_iter()
                 .map(|objection| objection.text.to_owned())
                 .collect(),
+            different: self.accepted.artifact.reproduction.as_ref().and_then(different_text),
         }
     }
 

@@ -7,6 +7,7 @@ use countersign_core::documents::signers::{Signer, SignersFile};
 use countersign_core::documents::{
     index::ReleaseIndex, layout, signatures::SignatureSet, signed_request::Withdrawal, statement::Revocation,
 };
+use countersign_core::rules::reproduction::Reproduction;
 use countersign_core::rules::snapshot::{ReadError, Snapshot, StoredSigners};
 use countersign_core::rules::{quorum::Tally, stored, stored::ReleaseState};
 use countersign_core::values::{
@@ -14,6 +15,7 @@ use countersign_core::values::{
 };
 
 use crate::progress::{GroupProgress, Member, Names, describe_groups};
+use crate::reproduction::describe_reproduction;
 
 /// What a page about a release shows.
 #[derive(Debug, Clone)]
@@ -45,6 +47,8 @@ pub struct ReleaseDescription {
     pub objections: Vec<ObjectionDescription>,
     /// Objections to contents that it had before, the first that went first.
     pub earlier_objections: Vec<ObjectionDescription>,
+    /// How far builders have reproduced it; `None` if the signers file under which it is signed names none.
+    pub reproduction: Option<Reproduction>,
 }
 
 /// What a line about a release shows.
@@ -122,6 +126,7 @@ pub fn describe_release(
         ),
         None => (Vec::new(), Vec::new()),
     };
+    let reproduction = describe_reproduction(snapshot, path, &index, &signers.file)?;
     let formats = stored::other_formats(snapshot, path)?;
     let formats = OtherFormat::ALL.map(|format| (format, formats.count(format))).into_iter();
     let names = Names::of([&*signers.file]);
@@ -146,6 +151,7 @@ pub fn describe_release(
         formats: formats.filter(|(_, count)| *count > 0).collect(),
         objections,
         earlier_objections,
+        reproduction,
     }))
 }
 

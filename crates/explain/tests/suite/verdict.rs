@@ -25,7 +25,7 @@ fn a_release_is_named_with_the_address_of_its_project() {
 
 #[test]
 fn the_gravest_doubt_is_said_first() {
-    let mut doubts = Doubts { begun: None, objections: vec!["not \"mine\"".to_owned()] };
+    let mut doubts = Doubts { objections: vec!["not \"mine\"".to_owned()], ..Doubts::default() };
     assert_eq!(doubts.text().unwrap(), r#"1 signer objects: "not \"mine\"""#);
     doubts.objections.push("nor mine".to_owned());
     assert_eq!(doubts.text().unwrap(), r#"2 signers object: "not \"mine\"""#);

@@ -59,13 +59,14 @@ fn a_later_word_replaces_an_earlier_one_and_an_equal_or_older_one_is_refused() {
     let newest = world.now;
     assert_eq!(
         world.object(Some("at the same time"), &bob()),
-        Err(StatementRefusal::NotLater { key: bob().public_key(), newest })
+        Err(StatementRefusal::NotLater { kind: StatementKind::Objection, key: bob().public_key(), newest })
     );
     world.pass(1);
     world.object(Some("second"), &bob()).unwrap();
     assert_eq!(standing(&world), [(bob().public_key(), "second".to_owned())]);
     let newest = world.now;
-    let expected = Err(StatementRefusal::NotLater { key: bob().public_key(), newest });
+    let expected =
+        Err(StatementRefusal::NotLater { kind: StatementKind::Objection, key: bob().public_key(), newest });
     assert_eq!(world.object_as(&first), expected);
 }
 
@@ -222,7 +223,13 @@ fn a_time_can_be_ten_minutes_ahead_and_no_more() {
         timestamp: shifted_seconds(whole, seconds),
     };
     let late = world.objection_of(&ahead(601), &bob());
-    assert_eq!(world.object_as(&late), Err(StatementRefusal::TimestampAhead(ahead(601).timestamp)));
+    assert_eq!(
+        world.object_as(&late),
+        Err(StatementRefusal::TimestampAhead {
+            kind: StatementKind::Objection,
+            timestamp: ahead(601).timestamp
+        })
+    );
     let limit = world.objection_of(&ahead(600), &bob());
     assert_eq!(world.object_as(&limit), Ok(Stated { in_force: true }));
 }

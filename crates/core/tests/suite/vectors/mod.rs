@@ -174,6 +174,7 @@ fn describe(error: &VerifyError) -> String {
         VerifyError::TooFew { .. } => "too few".to_owned(),
         VerifyError::Revocation(fault) => format!("revocation: {}", describe_fault(fault)),
         VerifyError::Revoked(_) => "revoked".to_owned(),
+        VerifyError::NotReproduced(_) => "not reproduced".to_owned(),
     }
 }
 
