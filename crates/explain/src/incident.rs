@@ -467,7 +467,7 @@ pub struct KeyShortage {
 /// What these keys can do under this file without anyone else.
 pub fn list_powers(file: &SignersFile, keys: &BTreeSet<PublicKey>) -> Vec<Act> {
     let can = |act: &Act| act.ways(file).any(|(_, groups)| quorum::is_met(&groups, keys));
-    Act::ALL.into_iter().filter(can).collect()
+    Act::of(file).filter(can).collect()
 }
 
 fn plan_removal(file: &SignersFile, keys: &BTreeSet<PublicKey>) -> KeyRemoval {
