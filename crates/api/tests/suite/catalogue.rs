@@ -117,7 +117,7 @@ fn what_is_not_known_is_absent() {
     });
     assert_eq!(serde_json::to_value(release()).unwrap(), expected);
     let written = serde_json::to_value(waiting(WaitingKind::Signers)).unwrap();
-    assert_eq!(written["roles"], json!(["artifact", "admin", "master", "revocation"]));
+    assert_eq!(written["roles"], json!(["artifact", "admin", "master", "revocation", "builder"]));
 }
 
 #[test]
