@@ -236,12 +236,11 @@ fn finish(session: &Session, path: &RepoPath, built: &Comparison, text: &str) ->
     if built.is_match() {
         return session.output.result(text, &value);
     }
-    session.output.line(text);
     let names: Vec<String> =
         built.mismatches().map(|file| marked_name(file.listed.file_name.as_str())).collect();
     let count = names.len();
     Err(CliError::unverified(
-        format!("{count} file{} differ{}: {}", plural(count), third_person(count), names.join(", ")),
+        format!("{text}. {count} file{} differ{}: {}", plural(count), third_person(count), names.join(", ")),
         "compare the builds, for example with diffoscope; the release is not what you got from the source",
     )
     .with_detail("comparison", value))
@@ -270,7 +269,7 @@ fn report_submitted(
                 "the source gave something else than the release",
                 format!("`countersign status {name}` shows which files differ"),
             );
-            several.keep::<()>(statement.file_path.as_str(), Err(differs));
+            several.keep_later::<()>(statement.file_path.as_str(), Err(differs));
         }
     }
     several.finish("", json!({"rebuilds": rebuilds}))

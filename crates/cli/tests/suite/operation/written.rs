@@ -114,7 +114,7 @@ fn the_example_of_rebuilds_can_be_pasted_after_two_steps_of_the_guide() {
     let (dir, run) = paste(&format!("{guide}{example}"));
     let path = format!("{}/at-frida/source/hello.rs", dir.path().join("countersign-guide").display());
     let said = [
-        "1.0 is what its source gives",
+        "svc.index.json is what its source gives",
         "the source gives something else",
         "DIFFERENT frida got something else: hello.bin from commit",
         "exit code 3",

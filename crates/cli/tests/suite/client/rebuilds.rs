@@ -1,0 +1,188 @@
+//! Builders state what they got, and everyone who signs or downloads learns of it (D259–D262).
+
+use std::{fs, path::Path, process::Command};
+
+use serde_json::json;
+
+use crate::support::client::{Computer, Ran, put_release, text};
+use crate::support::signers::named_group;
+use crate::support::{SignersFile, World, keys::has_openssl, person};
+
+const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
+const TEAM: [&str; 5] = ["alice", "bob", "dora", "emil", "frida"];
+
+/// Two of alice and bob release; any two of three builders make the archive.
+fn team(is_required: bool) -> SignersFile {
+    let builders = named_group(2, &["dora", "emil", "frida"]);
+    let rebuilds = match is_required {
+        true => json!({"builders": builders, "files": ["*.gz"], "required": true}),
+        false => json!({"builders": builders, "files": ["*.gz"]}),
+    };
+    SignersFile::new().with("artifact_signers", named_group(2, &["alice", "bob"])).with("rebuilds", rebuilds)
+}
+
+struct Scene {
+    world: World,
+    computer: Computer,
+    index: String,
+}
+
+impl Scene {
+    fn new(is_required: bool) -> Self {
+        let team_keys = TEAM.map(person);
+        let world = World::with_project(&team(is_required), &team_keys.each_ref());
+        let files = [("app.gz", &b"the archive"[..]), ("notes.txt", b"read me")];
+        let sums = put_release(&world.files, "acme/app/1.0", &files);
+        let computer = Computer::of(&world.server);
+        computer.run_as("alice", &["release", "--checksums", &sums]).ok();
+        computer.write("same/app.gz", "the archive");
+        computer.write("other/app.gz", "another archive");
+        let index = world.index_path("acme/app/1.0");
+        Self { world, computer, index }
+    }
+
+    fn rebuild(&self, name: &str, dir: &str) -> Ran {
+        let args = ["rebuild", &self.index, "--files", dir, "--source", COMMIT, "--yes"];
+        self.computer.run_as(name, &args)
+    }
+
+    fn sign(&self, name: &str, more: &[&str]) -> Ran {
+        self.computer.run_as(name, &[&["sign", &self.index, "--yes"], more].concat())
+    }
+
+    fn url(&self) -> String {
+        self.world.files.url("/acme/app/1.0/app.gz")
+    }
+
+    fn verify_export(&self, dir: &Path) -> Ran {
+        Ran::of(Command::new("sh").arg(dir.join("verify.sh")).arg(self.computer.path("same")))
+    }
+}
+
+#[test]
+fn a_difference_is_stated_shown_first_and_signed_by_people_alone() {
+    let scene = Scene::new(false);
+    let (computer, index) = (&scene.computer, scene.index.as_str());
+    let refused = scene.rebuild("dora", "other").failed(3);
+    refused.says(&["app.gz DIFFERS", "something else", "1 file differs: app.gz", "diffoscope"]);
+    computer.run(&["status", index]).ok().says(&[
+        "DIFFERENT dora got something else: app.gz from commit 0123456789ab…",
+        "reproduced by 0 of 2 (any 2 of 3 builders); 2 more from emil or frida",
+    ]);
+    scene.sign("alice", &[]).failed(3).says(&["DIFFERENT dora", "--despite-rebuilds"]);
+    scene.sign("alice", &["--despite-rebuilds"]).ok().says(&["reproduced by 0 of 2"]);
+    // The same word again changes nothing, and its exit code stays.
+    scene.rebuild("dora", "other").failed(3).says(&["You stated this of"]);
+    scene.rebuild("emil", "same").ok().says(&["is what its source gives"]);
+    scene.sign("bob", &["--despite-rebuilds"]).ok();
+    let verified = computer.download(&scene.url()).ok();
+    verified.says(&["Verified, but 1 builder got something else: app.gz", "reproduced by 1 of 2"]);
+    let report = computer.json(&["verify", "app.gz"]);
+    let reproduction = &report["reproduction"];
+    assert_eq!(
+        json!([
+            reproduction["is_reproduced"],
+            reproduction["collected"],
+            reproduction["different"][0]["files"]
+        ]),
+        json!([false, 1, ["app.gz"]])
+    );
+    // Once it is complete, a builder adds a word, and replaces none.
+    scene.rebuild("dora", "same").failed_with(1);
+    scene.rebuild("frida", "same").ok();
+    computer.run(&["verify", "app.gz"]).ok().says(&["reproduced by 2 of 2", "DIFFERENT dora"]);
+}
+
+#[test]
+fn what_is_required_is_waited_for_and_refused_before() {
+    let scene = Scene::new(true);
+    let (computer, index) = (&scene.computer, scene.index.as_str());
+    scene.rebuild("dora", "same").ok();
+    ["alice", "bob"].iter().for_each(|name| drop(scene.sign(name, &[]).ok()));
+    let lacking = "1.0 of ";
+    let refused = computer.download(&scene.url()).failed(3);
+    refused.says(&[lacking, "is not reproduced: it has 1 of 2; 1 more", "countersign status"]);
+    assert!(!computer.path("app.gz").exists());
+    computer.run(&["bundle", index, "-o", "lacking.json"]).failed_with(3);
+    computer
+        .run(&["status", index, "--wait", "--timeout", "1s"])
+        .failed(6)
+        .says(&["1 more from emil or frida"]);
+    scene.rebuild("emil", "same").ok();
+    computer.run(&["status", index, "--wait", "--timeout", "60s"]).ok();
+    computer
+        .download(&scene.url())
+        .ok()
+        .says(&["reproduced by 2 of 2 (any 2 of 3 builders) from commit 0123456789ab…"]);
+    computer.run(&["bundle", index, "-o", "bundle.json"]).ok();
+    let verify = ["verify", "app.gz", "--bundle", "bundle.json"];
+    computer.run(&verify).ok().says(&["reproduced by 2 of 2"]);
+    // A bundle without the statements shows no release that may be used.
+    let bundle = String::from_utf8(computer.read("bundle.json")).unwrap();
+    assert!(bundle.contains("\"rebuilds\""));
+    computer.write("bundle.json", bundle.replace("source_commit", "source_commiT"));
+    computer.run(&verify).failed_with(3);
+    if !has_openssl() {
+        return;
+    }
+    computer.run(&["export", index, "--for", "openssl", "-o", "exported"]).ok();
+    let dir = computer.path("exported");
+    let reproduced = "Reproduced: enough builders got 1 of its 2 files from the source";
+    scene.verify_export(&dir).ok().says(&[reproduced, "VERIFIED: 1.0 of"]);
+    for name in ["rebuilds/builder-1.json", "signatures/builder-2.sig", "keys/builder-1.pem"] {
+        let before = fs::read(dir.join(name)).unwrap();
+        fs::write(dir.join(name), [&before[..1], b"x", &before[2..]].concat()).unwrap();
+        let refused = scene.verify_export(&dir).says(&["NOT VERIFIED"]);
+        assert_eq!(refused.code, 1, "{refused:?}");
+        fs::write(dir.join(name), before).unwrap();
+    }
+    scene.verify_export(&dir).ok();
+}
+
+#[test]
+fn a_builder_without_a_network_states_what_was_built_elsewhere() {
+    let scene = Scene::new(false);
+    let (computer, index) = (&scene.computer, scene.index.as_str());
+    for (name, dir, code) in [("dora", "same", 0), ("emil", "other", 3)] {
+        let [request, signed] = ["request", "signed"].map(|file| format!("{name}-{file}.json"));
+        let export = ["rebuild", index, "--files", dir, "--source", COMMIT, "--export", &request];
+        computer.run(&export).ok().says(&["rebuild --detached"]);
+        let away = Computer::offline();
+        computer.carry(&away, &[&request]);
+        let detached = ["rebuild", "--detached", &request, "-o", &signed, "--yes"];
+        // Only a builder's key signs it.
+        away.run_as("alice", &detached).failed(1).says(&["is not a builder"]);
+        let outcome = if code == 0 { "app.gz the same" } else { "app.gz DIFFERS" };
+        away.run_as(name, &detached).ok().says(&[COMMIT, outcome]);
+        away.carry(computer, &[&signed]);
+        let submitted = computer.run_as("alice", &["rebuild", "--submit", &signed]);
+        if code == 0 { submitted.ok() } else { submitted.failed_with(code) }.says(&["Stated on"]);
+    }
+    computer.run(&["status", index]).ok().says(&["DIFFERENT emil", "reproduced by 1 of 2"]);
+}
+
+#[test]
+fn mistakes_are_named() {
+    let scene = Scene::new(false);
+    let (computer, index) = (&scene.computer, scene.index.as_str());
+    scene.rebuild("alice", "same").failed(1).says(&["is not a builder of", "--key"]);
+    let rebuild = |args: &[&str]| computer.run_as("dora", &[&["rebuild", index, "--yes"], args].concat());
+    rebuild(&["--files", "same", "--source", "0123456"])
+        .failed_with(2)
+        .says(&["whole id", "git rev-parse HEAD"]);
+    rebuild(&["--files", "same"]).failed(2).says(&["--source COMMIT"]);
+    computer.write("notes/notes.txt", "read me");
+    let notes = rebuild(&["--files", "notes", "--source", COMMIT]).failed(2);
+    notes.says(&["no file of", "builders make", "app.gz"]);
+    let none = World::with_project(&SignersFile::of(1, &[&person("alice")]), &[&person("alice")]);
+    let sums = put_release(&none.files, "acme/app/1.0", &[("app.gz", b"the archive")]);
+    let other = Computer::of(&none.server);
+    other.run_as("alice", &["release", "--checksums", &sums]).ok();
+    let dir = computer.path("same");
+    let args =
+        ["rebuild", &none.index_path("acme/app/1.0"), "--files", text(&dir), "--source", COMMIT, "--yes"];
+    other.run_as("alice", &args).failed(1).says(&["names no builders", "--add builder:NAME=KEY"]);
+    let wait = ["status", &none.index_path("acme/app/1.0"), "--wait", "--reproduced", "--timeout", "1s"];
+    other.run_as("alice", &["sign", wait[1], "--yes"]).ok();
+    other.run(&wait).failed(2).says(&["--reproduced"]);
+}
