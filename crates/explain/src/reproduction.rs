@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use countersign_core::documents::{index::AssetName, index::ReleaseIndex, signers::SignersFile};
 use countersign_core::rules::snapshot::{ReadError, Snapshot};
 use countersign_core::rules::{reproduction::Reproduction, stored};
-use countersign_core::values::{path::RepoPath, shown::marked_name, shown::plural};
+use countersign_core::values::{key::PublicKey, path::RepoPath, shown::marked_name, shown::plural};
 
 use crate::progress::{Names, list_called};
 
@@ -14,15 +14,25 @@ const MOST_NAMED: usize = 4;
 /// As many digits of a commit as tell commits apart.
 const COMMIT_DIGITS: usize = 12;
 
-/// Reads how far the release at `path` is reproduced; `None` if its signers file names no builders.
+/// Reads how far the release at `path` is reproduced; `None` if its signers file names no builders. Only then it reads the
+/// index, which can be large.
 pub fn describe_reproduction(
     snapshot: &impl Snapshot,
     path: &RepoPath,
-    index: &ReleaseIndex,
     signers: &SignersFile,
 ) -> Result<Option<Reproduction>, ReadError> {
     let Some(policy) = signers.rebuilds() else { return Ok(None) };
-    Ok(Some(Reproduction::judge(index, policy, &stored::rebuilds(snapshot, path)?)))
+    let index = stored::parse_stored(path, ReleaseIndex::parse(&stored::require(snapshot, path)?))?;
+    Ok(Some(Reproduction::judge(&index, policy, &stored::rebuilds(snapshot, path)?)))
+}
+
+/// The builders who are asked: those who have stated nothing about a release that is not reproduced. Where builders make
+/// none of the files, no one is.
+pub fn list_asked(reproduction: &Reproduction) -> BTreeSet<PublicKey> {
+    match reproduction.is_reproduced() || reproduction.files.is_empty() {
+        true => BTreeSet::new(),
+        false => reproduction.missing(),
+    }
 }
 
 /// Says how far, as in `reproduced by 2 of 2 (any 2 of 3 builders) from commit 0123456789ab…`, or
@@ -54,20 +64,24 @@ pub fn reproduction_text(reproduction: &Reproduction, names: &Names) -> String {
     }
 }
 
-/// Says what each builder found who got something else, as in `carol got something else: app.tar.gz (from commit …)`.
+/// Says what each builder found who got something else, as in `carol got something else: app.tar.gz from commit …`.
 pub fn different_lines(reproduction: &Reproduction, names: &Names) -> Vec<String> {
     let builders = names.in_order(reproduction.different.keys().copied());
-    let line = |signer: &countersign_core::documents::signers::Signer| {
-        let files = reproduction.different.get(&signer.key).map(Vec::as_slice).unwrap_or_default();
-        let commit = reproduction.commits.get(&signer.key).map(String::as_str).into_iter().collect();
-        format!(
-            "{} got something else: {}{}",
-            names.called(signer.key),
-            list_files(files),
-            from_commits(&commit)
-        )
-    };
-    builders.iter().map(line).collect()
+    let line = |key| format!("{} {}", names.called(key), builder_text(reproduction, &key));
+    builders.iter().map(|signer| line(signer.key)).collect()
+}
+
+/// Says what a builder got, as in `got something else: app.tar.gz from commit …` or `got 2 of 3 files the same from commit …`.
+pub fn builder_text(reproduction: &Reproduction, key: &PublicKey) -> String {
+    let Some(commit) = reproduction.commits.get(key) else { return "has stated nothing".to_owned() };
+    let from = from_commits(&[commit.as_str()].into());
+    let all = reproduction.files.len();
+    let same = reproduction.files.values().filter(|agreed| agreed.contains(key)).count();
+    match reproduction.different.get(key) {
+        Some(files) => format!("got something else: {}{from}", list_files(files)),
+        None if same == all => format!("got the same{from}"),
+        None => format!("got {same} of {all} files the same{from}"),
+    }
 }
 
 /// Says in a headline that builders got something else, as in `1 builder got something else: app.tar.gz`.
@@ -75,9 +89,12 @@ pub fn different_text(reproduction: &Reproduction) -> Option<String> {
     let different = &reproduction.different;
     let files: BTreeSet<&AssetName> = different.values().flatten().collect();
     let files: Vec<AssetName> = files.into_iter().cloned().collect();
-    let count = different.len();
-    (count > 0)
-        .then(|| format!("{count} builder{} got something else: {}", plural(count), list_files(&files)))
+    Some(format!("{}: {}", count_different(different.len())?, list_files(&files)))
+}
+
+/// Says how many builders got something else, as in `1 builder got something else`; `None` if none did.
+pub fn count_different(builders: usize) -> Option<String> {
+    (builders > 0).then(|| format!("{builders} builder{} got something else", plural(builders)))
 }
 
 fn list_files(files: &[AssetName]) -> String {

@@ -2,14 +2,14 @@
 
 use countersign_core::documents::history::{History, HistoryEntry};
 use countersign_core::documents::index::{AssetName, Digests, PublishedFile, ReleaseIndex};
-use countersign_core::documents::rebuilds::RebuildsFile;
+use countersign_core::documents::rebuilds::{RebuildsFile, StoredRebuild};
 use countersign_core::documents::signatures::{Collected, SignatureSet};
 use countersign_core::documents::signers::{Metadata, Origin, OriginKind};
-use countersign_core::documents::statement::{Revocation, StatementKind};
+use countersign_core::documents::statement::{Rebuild, RebuiltFile, Revocation, StatementKind};
 use countersign_core::proof::verify::{Evidence, RevocationEvidence};
 use countersign_core::rules::decide::assets::Release;
 use countersign_core::values::digest::{Sha256, Sha512};
-use countersign_core::values::{key::SecretKey, path::RepoPath, time::Timestamp};
+use countersign_core::values::{key::PublicKey, key::SecretKey, path::RepoPath, time::Timestamp};
 
 use crate::fido::SignsDigests;
 use crate::{
@@ -251,6 +251,49 @@ pub fn evidence_of_text<S: SignsDigests + ?Sized>(
 /// Evidence for release v1 of the founders, all as it should be.
 pub fn good() -> Evidence {
     evidence(&founded(PROJECT), INDEX, &release_index("v1"), &[&alice(), &bob()])
+}
+
+/// The commit that builders say they built.
+pub const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
+
+/// Three builders.
+pub fn builders() -> [SecretKey; 3] {
+    [key(21), key(22), key(23)]
+}
+
+/// The founders with these builders, of whom two must get the same archives before anyone uses a release.
+pub fn founders_with_builders() -> Signers {
+    founders().builders(2, builders().each_ref()).rebuilt(&["*.tar.gz"]).reproduced_first()
+}
+
+/// Evidence for release v1 of a project with such signers, as builders state it.
+pub fn rebuilt(team: &Signers, stated: impl IntoIterator<Item = (PublicKey, StoredRebuild)>) -> Evidence {
+    let people = [alice(), bob(), carol(), dave()];
+    let everyone: Vec<SecretKey> = people.into_iter().chain(builders()).collect();
+    let past = Past::of(PROJECT).then(team, &everyone.iter().collect::<Vec<_>>());
+    let evidence = evidence(&past, INDEX, &release_index("v1"), &[&alice(), &bob()]);
+    Evidence { rebuilds: RebuildsFile { entries: stated.into_iter().collect() }, ..evidence }
+}
+
+/// What a builder states who got all files of this index as they are.
+pub fn rebuild_of(at: &RepoPath, index: &str) -> Rebuild {
+    let files = ReleaseIndex::parse(index.as_bytes()).expect("an index").published_files;
+    let files =
+        files.into_iter().map(|PublishedFile { file_name, digests, .. }| RebuiltFile { file_name, digests });
+    Rebuild {
+        rebuild_of: at.clone(),
+        subject_digest: Sha512::of(index.as_bytes()),
+        source_commit: COMMIT.to_owned(),
+        files: files.collect(),
+        timestamp: noon(),
+    }
+}
+
+/// A statement as it is kept.
+pub fn said<S: SignsDigests + ?Sized>(document: &Rebuild, by: &S) -> (PublicKey, StoredRebuild) {
+    let text = String::from_utf8(document.write()).expect("our documents are text");
+    let signature = by.sign(&Sha512::of(text.as_bytes()));
+    (by.public_key(), StoredRebuild { text, document: document.clone(), signature, collected_at: noon() })
 }
 
 /// Evidence for release v1 of the founders, revoked by Alice.

@@ -46,11 +46,15 @@ pub fn witness_key(n: u8) -> VerifierKey {
     VerifierKey::new(&name, KeyKind::Witness, key(100 + n).public_key()).expect("a name")
 }
 
+const BUILDERS: &str = "builders";
+
 /// A signers file in the making.
 #[derive(Debug, Clone)]
 pub struct Signers {
     timestamp: String,
     roles: Vec<(&'static str, Vec<String>)>,
+    /// What stands beside the builders, each with a comma before it.
+    rebuilds: String,
     transparency: Option<String>,
     rotation_delay_hours: Option<u64>,
 }
@@ -59,6 +63,7 @@ pub fn signers(timestamp: &str) -> Signers {
     Signers {
         timestamp: timestamp.to_owned(),
         roles: Vec::new(),
+        rebuilds: String::new(),
         transparency: None,
         rotation_delay_hours: None,
     }
@@ -79,6 +84,24 @@ impl Signers {
 
     pub fn revocation<const N: usize>(self, threshold: usize, keys: [&SecretKey; N]) -> Self {
         self.group("revocation_keys", threshold, &keys)
+    }
+
+    /// Builders, in one more group.
+    pub fn builders<const N: usize>(self, threshold: usize, keys: [&SecretKey; N]) -> Self {
+        self.group(BUILDERS, threshold, &keys)
+    }
+
+    /// Patterns of the files that builders make.
+    pub fn rebuilt(mut self, patterns: &[&str]) -> Self {
+        write!(self.rebuilds, r#", "files": {}"#, serde_json::Value::from(patterns))
+            .expect("a string takes all");
+        self
+    }
+
+    /// A release counts only once it is reproduced.
+    pub fn reproduced_first(mut self) -> Self {
+        self.rebuilds += r#", "required": true"#;
+        self
     }
 
     /// Keys that register releases, and nothing else.
@@ -136,7 +159,12 @@ impl Signers {
     pub fn text(&self) -> String {
         let mut text = format!(r#"{{"version": 1, "timestamp": "{}""#, self.timestamp);
         for (role, groups) in &self.roles {
-            write!(text, ", \"{role}\": [{}]", groups.join(", ")).expect("a string takes all");
+            let groups = groups.join(", ");
+            match *role {
+                BUILDERS => write!(text, r#", "rebuilds": {{"{role}": [{groups}]{}}}"#, self.rebuilds),
+                role => write!(text, ", \"{role}\": [{groups}]"),
+            }
+            .expect("a string takes all");
         }
         if let Some(transparency) = &self.transparency {
             write!(text, ", \"transparency\": {transparency}").expect("a string takes all");

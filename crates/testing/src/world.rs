@@ -7,10 +7,13 @@ use countersign_core::documents::index::{
 };
 use countersign_core::documents::signed_request::{SignedRequest, WithdrawBody, Withdrawal};
 use countersign_core::documents::signers::{Origin, OriginKind};
-use countersign_core::documents::statement::{Objection, Revocation, SignedStatement, StatementKind, Veto};
+use countersign_core::documents::statement::{
+    Objection, Rebuild, Revocation, SignedStatement, StatementKind, Veto,
+};
 use countersign_core::rules::decide::activate::{ActivateRefusal, activate_due};
 use countersign_core::rules::decide::assets::{AssetsRefusal, Release, check_assets, register_assets};
 use countersign_core::rules::decide::proposal::{DropRefusal, drop_pending};
+use countersign_core::rules::decide::rebuild::rebuild;
 use countersign_core::rules::decide::register::{RegisterRefusal, register};
 use countersign_core::rules::decide::sign::{SignRefusal, SignaturesBody, Signed, sign, sign_prepared};
 use countersign_core::rules::decide::statement::{Stated, StatementRefusal, object, revoke, veto};
@@ -22,6 +25,7 @@ use countersign_core::values::key::{SecretKey, Signature};
 use countersign_core::values::other_format::{FormatMessage, OpenpgpFile, OtherFormat, ReleaseSums};
 use countersign_core::values::{json, path::RepoPath, time::Timestamp};
 
+use crate::evidence::rebuild_of;
 use crate::{literals::at, literals::path, literals::shifted_seconds, people::Signers, repo::Repo};
 
 pub const PROJECT: &str = "https/github.com/443/acme/app";
@@ -260,6 +264,23 @@ impl World {
 
     pub fn object_as(&mut self, statement: &SignedStatement) -> Result<Stated, StatementRefusal> {
         object(&self.repo, statement, self.now).map(|done| self.commit(done))
+    }
+}
+
+/// What builders state.
+impl World {
+    /// What a builder states now who got all files of the release as they are.
+    pub fn rebuild(&self) -> Rebuild {
+        let index = String::from_utf8(self.repo.bytes(INDEX).to_vec()).expect("our documents are text");
+        Rebuild { timestamp: self.now, ..rebuild_of(&path(INDEX), &index) }
+    }
+
+    pub fn state(&mut self, document: &Rebuild, by: &SecretKey) -> Result<Stated, StatementRefusal> {
+        self.state_as(&signed_statement(StatementKind::Rebuild, &path(INDEX), &document.write(), by))
+    }
+
+    pub fn state_as(&mut self, statement: &SignedStatement) -> Result<Stated, StatementRefusal> {
+        rebuild(&self.repo, statement, self.now).map(|done| self.commit(done))
     }
 }
 

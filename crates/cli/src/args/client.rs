@@ -256,7 +256,7 @@ pub(crate) struct PendingArgs {
     pub(crate) project: Option<String>,
 
     /// Only these kinds
-    #[arg(long = "type", value_name = "KIND", value_delimiter = ',', value_parser = ["release", "signers", "revocation"])]
+    #[arg(long = "type", value_name = "KIND", value_delimiter = ',', value_parser = ["release", "signers", "revocation", "rebuild"])]
     pub(crate) kinds: Vec<String>,
 }
 
@@ -344,7 +344,7 @@ pub(crate) struct WatchArgs {
     pub(crate) waiting_for: Option<String>,
 
     /// Only these kinds: registration, proposal, signature, complete, agreed, veto, vetoed, activated, release,
-    /// withdrawn, objection, objection-withdrawn, revocation, revoked, dropped
+    /// withdrawn, objection, objection-withdrawn, rebuild, rebuild-differs, revocation, revoked, dropped
     #[arg(long = "type", value_name = "KIND", value_delimiter = ',', value_parser = parse_kind)]
     pub(crate) kinds: Vec<EventKind>,
 

@@ -103,7 +103,7 @@ pub(crate) struct SignersNewArgs {
     pub(crate) groups: GroupArgs,
 
     #[command(flatten)]
-    pub(crate) rebuilds: BuilderArgs,
+    pub(crate) rebuilds: WantedRebuildArgs,
 
     /// Keys of machines that register new releases, and can do nothing else
     #[arg(long = "registrar", value_name = "KEY", num_args = 1..)]
@@ -152,7 +152,7 @@ pub(crate) struct SignersEditArgs {
     pub(crate) threshold: Vec<String>,
 
     #[command(flatten)]
-    pub(crate) rebuilds: BuilderArgs,
+    pub(crate) rebuilds: WantedRebuildArgs,
 
     /// Let clients accept releases that no builder has reproduced
     #[arg(long, conflicts_with = "require_rebuilds")]
@@ -408,7 +408,7 @@ pub(crate) struct LogArgs {
 
 /// What a signers file is to want of builders.
 #[derive(Debug, Default, Args)]
-pub(crate) struct BuilderArgs {
+pub(crate) struct WantedRebuildArgs {
     /// The files that builders make, as in '*.tar.gz'; a star stands for any text [default: all files]
     #[arg(long, value_name = "PATTERN", num_args = 1..)]
     pub(crate) rebuild_files: Vec<String>,

@@ -16,7 +16,7 @@ use countersign_explain::words::{describe_delay, describe_rebuilds, shown_signer
 use countersign_explain::{log_strength::LogStrength, strength};
 use serde_json::{Value, json};
 
-use crate::args::{BuilderArgs, GroupName, SignersNewArgs, role_option};
+use crate::args::{GroupName, SignersNewArgs, WantedRebuildArgs, role_option};
 use crate::client::session::{Reader, Session};
 use crate::client::{ServerClient, now, targets::ReleaseName, targets::ServerPath};
 use crate::commands::signers::log::{LogDraft, set_log};
@@ -165,7 +165,7 @@ struct Draft {
 
 impl Draft {
     /// Takes what is given of the builders' work, and leaves the rest as it is.
-    fn set_rebuilds(&mut self, given: &BuilderArgs) {
+    fn set_rebuilds(&mut self, given: &WantedRebuildArgs) {
         if !given.rebuild_files.is_empty() {
             self.rebuild_files.clone_from(&given.rebuild_files);
         }

@@ -112,6 +112,8 @@ pub struct ReleaseEntry {
     pub is_revoking: bool,
     /// A signer has objected; whether one still does, only the file says.
     pub has_objections: bool,
+    /// A builder has stated what it got.
+    pub has_rebuilds: bool,
 }
 
 impl ReleaseEntry {
@@ -134,15 +136,18 @@ pub struct ReleaseCounts {
 pub struct ReleaseList {
     dir: RepoPath,
     entries: Vec<ReleaseEntry>,
-    /// The last directory with a begun revocation, and with objections. Both files come before that of the signatures.
+    /// The last directory with a begun revocation, with objections, and with rebuilds. These files come before that of the
+    /// signatures.
     revoking: String,
     objected: String,
+    rebuilt: String,
 }
 
 impl ReleaseList {
     /// The list of the releases at or below `dir`.
     pub fn below(dir: &RepoPath) -> Self {
-        Self { dir: dir.clone(), entries: Vec::new(), revoking: String::new(), objected: String::new() }
+        let [revoking, objected, rebuilt] = Default::default();
+        Self { dir: dir.clone(), entries: Vec::new(), revoking, objected, rebuilt }
     }
 
     /// Notes a file. The files of one directory must come one after the other.
@@ -155,6 +160,9 @@ impl ReleaseList {
         if suffix == wire::OBJECTIONS_SUFFIX {
             dir.clone_into(&mut self.objected);
         }
+        if suffix == wire::REBUILDS_SUFFIX {
+            dir.clone_into(&mut self.rebuilt);
+        }
         // The state of an index is told by the ending that its signatures file adds to the index's name.
         let state = match suffix.strip_prefix(wire::SIGNATURES_SUFFIX) {
             Some("") => ReleaseState::Complete,
@@ -166,8 +174,13 @@ impl ReleaseList {
         let is_new = self.entries.last().is_none_or(|last| last.dir != dir);
         if is_new && dir.starts_with(self.dir.as_str()) {
             let is_revoking = state == ReleaseState::Complete && self.revoking == dir;
-            let has_objections = self.objected == dir;
-            self.entries.push(ReleaseEntry { dir: dir.to_owned(), state, is_revoking, has_objections });
+            self.entries.push(ReleaseEntry {
+                dir: dir.to_owned(),
+                state,
+                is_revoking,
+                has_objections: self.objected == dir,
+                has_rebuilds: self.rebuilt == dir,
+            });
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use countersign_api::catalogue::ListedRebuilds;
 use countersign_core::documents::layout;
 use countersign_core::documents::signers::{RebuildPolicy, Role, Signer, SignersFile};
 use countersign_core::rules::stored::ReleaseState;
@@ -12,6 +13,7 @@ use countersign_explain::describe::proposal::ProposalDescription;
 use countersign_explain::describe::release::{
     ReleaseDescription, ReleaseSummary, describe_release, summarise_release,
 };
+use countersign_explain::reproduction::{different_text, reproduction_text};
 use countersign_explain::words::{rebuilt_files_text, shown_hours};
 use countersign_explain::{lockout::Lockout, lockout::foresee};
 use countersign_store::Head;
@@ -21,6 +23,7 @@ use crate::api::state::App;
 use crate::web::changes::{change_list, left_to_default};
 use crate::web::overview::{ProjectOverview, ReleaseCounts, ReleaseEntry, ReleaseList, describe_project};
 use crate::web::proposal::{begun_veto, condition_summary, takes_force, why_vetoed};
+use crate::web::release::is_doubted;
 use crate::web::reply::{PageTrouble, Reply};
 use crate::web::{
     frame::Page, links, parts, parts::log_facts, projects, visit::BY_AGE, visit::Paging, visit::Visit,
@@ -53,6 +56,7 @@ pub(super) fn show(app: &App, head: &Head, id: &RepoPath, visit: &Visit) -> Resu
             div {
                 @if is_plain {
                     (revocations(head, id, &shown))
+                    (differences(head, id, &shown))
                     (objections(head, id, &shown))
                     @if let Some(newest) = &newest { (newest_release(id, newest, visit)) }
                     @if let Some(proposal) = &project.proposal { (notice(proposal, app.now())) }
@@ -131,16 +135,20 @@ fn find_newest(head: &Head, releases: &ReleaseList) -> Option<ReleaseDescription
 fn newest_release(id: &RepoPath, release: &ReleaseDescription, visit: &Visit) -> Markup {
     let page = links::page(&release.path);
     let files = &release.index.published_files;
+    let rebuilds = release.reproduction.as_ref().map(ListedRebuilds::of);
     let source = files.first().map(|file| file.source.as_str()).filter(|url| links::outside(url).is_some());
     html! {
-        section.card.hero.is-good aria-labelledby="newest" {
+        section.card.hero.is-open[is_doubted(release)].is-good[!is_doubted(release)] aria-labelledby="newest" {
             div.row {
                 h2 #newest { "Newest release " a.version.wrap href=(page) { bdi { (links::release_name(id, &release.path)) } } }
-                (parts::state(release.state))
-                span.meta {
+                (parts::state(release.state, release.begun_revocation.is_some(), rebuilds.as_ref()))
+                span.meta.is-doubted[is_doubted(release)] {
                     (parts::progress(release.tally))
                     @if let Some(at) = release.completed_at { ", " (parts::when(at)) }
                 }
+            }
+            @if let Some(reproduction) = &release.reproduction {
+                p.meta { "It is " bdi { (reproduction_text(reproduction, &release.names)) } "." }
             }
             @if let Some(source) = source {
                 (parts::command(links::client("download", source, visit.base_url.as_deref())))
@@ -175,12 +183,40 @@ fn revocations(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
     }
 }
 
+/// Shows what builders got that is something else than what is released and not revoked.
+fn differences(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
+    let found = describe_those(head, shown, |entry| entry.has_rebuilds);
+    let different =
+        found.iter().filter_map(|release| Some((release, different_text(release.reproduction.as_ref()?)?)));
+    html! {
+        @for (release, text) in different {
+            section.card.hero.is-open {
+                h2 {
+                    a.wrap href=(links::page(&release.path)) { bdi { (links::release_name(id, &release.path)) } }
+                    ": " bdi { (text) }
+                }
+                @if let Some(reproduction) = &release.reproduction {
+                    (parts::difference_list(reproduction, &release.names))
+                }
+            }
+        }
+    }
+}
+
+/// Reads the releases of a list that are not revoked and meant.
+fn describe_those(
+    head: &Head,
+    shown: &[ReleaseEntry],
+    is_meant: impl Fn(&ReleaseEntry) -> bool,
+) -> Vec<ReleaseDescription> {
+    let meant = shown.iter().filter(|entry| entry.state != ReleaseState::Revoked && is_meant(entry));
+    let meant = meant.filter_map(ReleaseEntry::index);
+    meant.filter_map(|index| describe_release(head, &index).ok().flatten()).collect()
+}
+
 /// Shows objections to what is not revoked, which come after revocations.
 fn objections(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
-    let is_meant = |entry: &&ReleaseEntry| entry.has_objections && entry.state != ReleaseState::Revoked;
-    let meant = shown.iter().filter(is_meant).filter_map(ReleaseEntry::index);
-    let found: Vec<ReleaseDescription> =
-        meant.filter_map(|index| describe_release(head, &index).ok().flatten()).collect();
+    let found = describe_those(head, shown, |entry| entry.has_objections);
     html! {
         @for release in found.iter().filter(|release| !release.objections.is_empty()) {
             section.card.hero.is-bad {
@@ -275,7 +311,7 @@ fn release_table(head: &Head, id: &RepoPath, releases: &[ReleaseEntry]) -> Marku
                     Ok(Some(summary)) => (parts::standing_cells(&summary)),
                     // An error in one must not hide the others.
                     Ok(None) | Err(_) => {
-                        td role="cell" { (parts::state(entry.state)) }
+                        td role="cell" { (parts::state(entry.state, false, None)) }
                         td role="cell" colspan="2" { "cannot be read" }
                     }
                 }
