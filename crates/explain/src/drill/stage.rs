@@ -3,12 +3,12 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use countersign_core::documents::index::{AssetName, Digests, PublishedFile};
+use countersign_core::documents::layout;
 use countersign_core::documents::signed_request::{SignedRequest, WithdrawBody, Withdrawal};
 use countersign_core::documents::signers::{FilePattern, Origin, OriginKind, SignersFile};
 use countersign_core::documents::statement::{
     Objection, Rebuild, RebuiltFile, Revocation, SignedStatement, StatementKind, Veto,
 };
-use countersign_core::documents::{index::ReleaseIndex, layout};
 use countersign_core::rules::decide::assets::{Release, register_assets};
 use countersign_core::rules::decide::sign::{SignaturesBody, sign};
 use countersign_core::rules::decide::statement::{object, revoke, veto};
@@ -368,9 +368,8 @@ impl Stage {
     /// Gives how many builders got the same, and whether that is enough.
     fn count_rebuilds(&self) -> Option<(Tally, bool)> {
         let path = self.index_of(FIRST);
-        let index = ReleaseIndex::parse(&self.scratch.read(&path).ok()??).ok()?;
         let signers = stored::signers_copy(&self.scratch, &path).ok()?.file;
-        let found = describe_reproduction(&self.scratch, &path, &index, &signers).ok()??;
+        let found = describe_reproduction(&self.scratch, &path, &signers).ok()??;
         Some((found.tally, found.is_reproduced()))
     }
 
