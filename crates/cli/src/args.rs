@@ -297,7 +297,7 @@ Examples:
       --reason \"linux-arm64 does not match my build\"
   countersign object https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json --withdraw
 
-Every key in the current signers file can object, while the release collects signatures and after it is complete. Your \
+Every signer of the current signers file can object, while the release collects signatures and after it is complete. Your \
 objection is signed, and blocks nothing. Signers see it before they sign, and it is on pages and badges. You can take it \
 back.
 
@@ -306,7 +306,8 @@ A signature is different: you cannot take it back, because anyone can submit it 
     /// State what you built from the source of a release
     #[command(after_help = "\
 Examples:
-  countersign rebuild acme/app v1.0 --files dist --source \"$(git rev-parse HEAD)\" --key builder --yes
+  countersign rebuild acme/app v1.0 --files dist --source \"$(git rev-parse HEAD)\" \\
+    --key builder --yes
 
 With a key on a computer without a network:
   countersign rebuild NAME --files DIR --source COMMIT --export request.json     online, without a key

@@ -32,7 +32,8 @@ Builders build each release anew from its source, and state what they got. Their
 --require-rebuilds clients refuse a release until enough builders got the same:
 
   countersign signers new --artifact alice=a.pub bob=b.pub --threshold 2 \\
-    --builder carol=c.pub dave=d.pub erin=e.pub --threshold builder:2 --rebuild-files '*.tar.gz' -o FILE
+    --builder carol=c.pub dave=d.pub erin=e.pub --threshold builder:2 \\
+    --rebuild-files '*.tar.gz' -o FILE
 
 A log proves which release was completed last, and that it is not revoked. Witnesses make sure that the log shows everyone \
 the same. Keys of both have the form NAME+ID+KEY; a server with a log shows its key at /log/key:

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! config: [limits]\nassets = 2                           the configuration file, as the first line
-//! TEAM: artifact 2 alice bob=Bob, admin 1 alice, days 5  a signers file, dated days before a fixed day; `=` for a name, `delay 48`, `servers URL`
+//! TEAM: artifact 2 alice bob=Bob, admin 1 alice, days 5  a signers file, dated days before a fixed day; `=` for a name, `delay 48`, `servers URL`, `builders 1 carol` or `required-builders 1 carol`
 //! alice registers PROJECT TEAM                           its file is published and registered; `proposes` for an update
 //! everyone signs PATH: alice bob                         each in turn, and only the last one makes it complete
 //! alice signs PATH
@@ -412,6 +412,8 @@ fn add_role(file: SignersFile, part: &str) -> SignersFile {
         "admin" => file.with("admin_keys", group),
         "master" => file.with("master_keys", group),
         "revocation" => file.with("revocation_keys", group),
+        "builders" => file.with("rebuilds", json!({ "builders": group })),
+        "required-builders" => file.with("rebuilds", json!({ "builders": group, "required": true })),
         "registrars" => file.with("registrars", json!(signers)),
         "delay" => file.with("rotation_delay_hours", json!(number)),
         "days" => file.redated(days_ago(number)),

@@ -3,16 +3,15 @@
 use std::collections::BTreeSet;
 
 use countersign_core::documents::index::AssetName;
-use countersign_core::documents::statement::{Rebuild, RebuiltFile, StatementKind};
-use countersign_core::rules::{decide::rebuild::rebuild, stored::ReleaseState};
-use countersign_core::{documents::signers::SignersFile, values::digest::Sha512, values::key::PublicKey};
+use countersign_core::rules::stored::ReleaseState;
+use countersign_core::{documents::signers::SignersFile, values::key::PublicKey};
 use countersign_explain::incident::{
     IncidentQuestion, ListingStanding, OpenKind, ProjectIncident, examine_project, list_powers,
 };
 use countersign_explain::strength::Act;
 use countersign_testing::{
     ACTIVE, INDEX, PENDING, PROJECT, World, alice, at, bob, carol, dave, few, key, path, public as keys_of,
-    release, shifted, shifted_seconds, signed_statement, signers, steady,
+    release, shifted, shifted_seconds, signers, steady,
 };
 use proptest::prelude::*;
 
@@ -122,19 +121,7 @@ fn what_stolen_builders_stated_is_told_and_needed_is_what_is_reproduced_only_by_
     world.add_release(&version, &key(1)).expect("a release");
     world.sign(INDEX, &key(1)).expect("a signature");
     for n in [9, 10] {
-        let document = Rebuild {
-            rebuild_of: path(INDEX),
-            subject_digest: Sha512::of(&world.repo.bytes(INDEX)),
-            source_commit: "a".repeat(40),
-            files: vec![RebuiltFile {
-                file_name: version.published_files[0].file_name.clone(),
-                digests: version.published_files[0].digests.clone(),
-            }],
-            timestamp: world.now.to_whole_seconds(),
-        };
-        let statement = signed_statement(StatementKind::Rebuild, &path(INDEX), &document.write(), &key(n));
-        let (change, _) = rebuild(&world.repo, &statement, world.now).expect("a rebuild");
-        world.repo.apply(&change);
+        world.state(&world.rebuild(), &key(n)).expect("a rebuild");
     }
     // The keys, the powers that they have alone, and whether the release is reproduced only by them.
     let table: [(&[u8], &[Act], Option<bool>); 4] = [

@@ -167,7 +167,7 @@ pub(crate) fn any_waiting_model() -> impl Strategy<Value = Model> {
 
 pub(crate) fn any_model() -> impl Strategy<Value = Model> {
     let optional = |people| prop::option::of(any_groups(people));
-    let builder = (prop::option::weighted(0.3, any_groups(9..12)), any::<bool>());
+    let builder = (prop::option::weighted(0.3, any_groups(9..11)), any::<bool>());
     (any_groups(1..6), optional(1..6), optional(6..9), optional(1..6), builder).prop_map(
         |(artifact, admin, master, revocation, (builder, requires_rebuilds))| Model {
             artifact,

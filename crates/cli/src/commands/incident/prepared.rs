@@ -293,7 +293,8 @@ impl<S: Snapshot> Planner<'_, S> {
     fn rebuild(&self) -> Option<ResponseStep> {
         let names: Vec<String> =
             self.incident.releases_to_rebuild().map(|path| format!("# {}", quote(path.as_str()))).collect();
-        let about = "These releases are reproduced only if the named keys tell the truth. Have other builders of their                      signers files build them, and see whether they get the same";
+        let about = "These releases are reproduced only if the named keys tell the truth. Have other builders of their \
+                     signers files build them, and see whether they get the same";
         (!names.is_empty()).then(|| ResponseStep::new(about, names))
     }
 

@@ -165,10 +165,10 @@ fn describe_rebuilds(incident: &ProjectIncident, output: Output) -> Vec<String> 
         (0, _) if !incident.can_state_rebuilds => return Vec::new(),
         (0, _) => "  stated rebuilds: none".to_owned(),
         (count, 0) => {
-            format!("  stated rebuilds: {count}; none of them is needed to call a release reproduced")
+            format!("  stated rebuilds: {count}; the same releases are reproduced without these keys as well")
         }
         (count, decisive) => {
-            let needed = format!("{decisive} of them are needed to call a release reproduced");
+            let needed = format!("{decisive} of the releases reproduced only with these keys");
             format!("  stated rebuilds: {count}; {}", output.bad(&needed))
         }
     }];

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use countersign_api::answers::{
     AssetsResponse, ChainResponse, ChangedResponse, FilesToSignResponse, PendingResponse, PingResponse,
-    ProposedResponse, RevokedResponse, SignedResponse, VetoedResponse,
+    ProposedResponse, RebuildResponse, RevokedResponse, SignedResponse, VetoedResponse,
 };
 use countersign_api::catalogue::{
     KeyPendingResponse, KeyResponse, KeySignedResponse, ProjectsResponse, ReleasesResponse,
@@ -188,13 +188,14 @@ fn a_schema_refuses_what_is_not_of_its_type() {
 type Reads = fn(&[u8]) -> bool;
 
 /// How the server reads what is sent to it.
-const BODIES: [(&str, Reads); 10] = [
+const BODIES: [(&str, Reads); 11] = [
     ("register_repo", |bytes| ProposeBody::parse(bytes).is_ok()),
     ("update_signers", |bytes| ProposeBody::parse(bytes).is_ok()),
     ("submit_signatures", |bytes| SignaturesBody::parse(bytes).is_ok()),
     ("revoke", |bytes| SignedStatement::parse(StatementKind::Revocation, bytes).is_ok()),
     ("withdraw", |bytes| WithdrawBody::parse(bytes).is_ok()),
     ("object", |bytes| SignedStatement::parse(StatementKind::Objection, bytes).is_ok()),
+    ("rebuild", |bytes| SignedStatement::parse(StatementKind::Rebuild, bytes).is_ok()),
     ("veto", |bytes| SignedStatement::parse(StatementKind::Veto, bytes).is_ok()),
     ("assets", |bytes| AssetsBody::parse(bytes).is_ok()),
     ("add_checkpoint", |bytes| WitnessRequest::parse(bytes).is_ok()),
@@ -202,7 +203,7 @@ const BODIES: [(&str, Reads); 10] = [
 ];
 
 /// How the client reads what it is answered with.
-const ANSWERS: [(&str, Reads); 30] = [
+const ANSWERS: [(&str, Reads); 31] = [
     ("register_repo", |bytes| ProposedResponse::parse(bytes).is_ok()),
     ("update_signers", |bytes| ProposedResponse::parse(bytes).is_ok()),
     ("submit_signatures", |bytes| SignedResponse::parse(bytes).is_ok()),
@@ -215,6 +216,7 @@ const ANSWERS: [(&str, Reads); 30] = [
     ("revoke", |bytes| RevokedResponse::parse(bytes).is_ok()),
     ("withdraw", |bytes| ChangedResponse::parse(bytes).is_ok()),
     ("object", |bytes| ChangedResponse::parse(bytes).is_ok()),
+    ("rebuild", |bytes| RebuildResponse::parse(bytes).is_ok()),
     ("veto", |bytes| VetoedResponse::parse(bytes).is_ok()),
     ("ping", |bytes| PingResponse::parse(bytes).is_ok()),
     ("get_signers", |bytes| Signers::parse(bytes).is_ok()),
