@@ -173,6 +173,16 @@ pub struct RebuildResponse {
 
 json_fields!(body RebuildResponse { is_same, message: lenient, success = true });
 
+impl RebuildResponse {
+    pub fn new(is_same: bool) -> Self {
+        let message = match is_same {
+            true => "Rebuild recorded: the same files",
+            false => "Rebuild recorded: it differs from the release, and everyone sees that",
+        };
+        Self { success: true, message: message.to_owned(), is_same }
+    }
+}
+
 /// A release has an index, which waits for signatures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct AssetsResponse {

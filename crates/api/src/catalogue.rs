@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use countersign_core::documents::objections::{ObjectionsFile, StandingObjection};
 use countersign_core::documents::{layout, signers::Role};
 pub use countersign_core::rules::stored::ReleaseState;
-use countersign_core::rules::{quorum::Tally, snapshot::Snapshot, stored};
+use countersign_core::rules::{quorum::Tally, reproduction::Reproduction, snapshot::Snapshot, stored};
 use countersign_core::values::{bounds::LIST_ENTRIES, key::PublicKey, path::RepoPath, time::Timestamp};
 use countersign_core::{json_fields, json_words};
 use serde::Serialize;
@@ -22,17 +22,19 @@ pub enum WaitingKind {
     Signers,
     /// The index of a release.
     Release,
+    /// A release that a builder has not built anew yet.
+    Rebuild,
 }
 
 json_words!(WaitingKind {
-    Revocation = "revocation", Signers = "signers", Release = "release",
-} "must be revocation, signers or release");
+    Revocation = "revocation", Signers = "signers", Release = "release", Rebuild = "rebuild",
+} "must be revocation, signers, release or rebuild");
 
 /// Something that waits for a key's signature.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct WaitingFile {
     pub kind: WaitingKind,
-    /// The index to sign or to revoke, or the proposed signers file.
+    /// The index to sign, to rebuild or to revoke, or the proposed signers file.
     #[schema(value_type = String)]
     pub file_path: RepoPath,
     #[schema(value_type = String)]
@@ -40,10 +42,10 @@ pub struct WaitingFile {
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
-    /// Signatures that count so far.
+    /// Signatures, or rebuilds, that count so far.
     pub collected: usize,
     pub needed: usize,
-    /// The roles in which the key is asked to sign: `artifact`, `admin`, `master` or `revocation`.
+    /// The roles in which the key is asked: `artifact`, `admin`, `master`, `revocation` or `builder`.
     #[schema(value_type = Vec<String>)]
     pub roles: Vec<Role>,
     pub since: Timestamp,
@@ -60,11 +62,15 @@ pub struct WaitingFile {
     #[schema(value_type = Option<Vec<ListedObjection>>, nullable = false)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub objections: Vec<ListedObjection>,
+    /// How far builders have reproduced a release. Absent if its signers file names no builders.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rebuilds: Option<ListedRebuilds>,
     /// The time at which a signers file that has all signatures takes effect, unless the masters veto it.
     #[schema(value_type = Option<String>, nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits_until: Option<Timestamp>,
-    /// Whether this key's signature is all that is missing. Absent if not.
+    /// Whether this key's signature, or its rebuild, is all that is missing. Absent if not.
     #[schema(value_type = Option<bool>, nullable = false)]
     #[serde(skip_serializing_if = "is_false")]
     pub completes: bool,
@@ -72,7 +78,7 @@ pub struct WaitingFile {
 
 json_fields!(part WaitingFile {
     kind, file_path, project_id, tag: maybe, collected, needed, roles, since, by: maybe, reason: maybe,
-    objections: or_default, waits_until: maybe, completes: or_default,
+    objections: or_default, rebuilds: maybe, waits_until: maybe, completes: or_default,
 });
 
 /// What waits for a key.
@@ -80,7 +86,8 @@ json_fields!(part WaitingFile {
 pub struct KeyPendingResponse {
     #[schema(value_type = String)]
     pub public_key: PublicKey,
-    /// The files: begun revocations first, then signers files, then releases; of each kind the oldest first.
+    /// The files: begun revocations first, then signers files, then releases to sign, then those to rebuild; of each kind
+    /// the oldest first.
     pub pending: Vec<WaitingFile>,
     /// Whether more waits than one answer lists. First registrations are left out before anything else.
     pub more: bool,
@@ -93,7 +100,7 @@ json_fields!(body KeyPendingResponse { public_key, pending, more });
 pub struct KeyListing {
     #[schema(value_type = String)]
     pub project_id: RepoPath,
-    /// The roles as the signers file lists them: `artifact`, `admin`, `master` or `revocation`.
+    /// The roles as the signers file lists them: `artifact`, `admin`, `master`, `revocation` or `builder`.
     #[schema(value_type = Vec<String>)]
     pub roles: Vec<Role>,
     /// The name that this signers file gives the key.
@@ -124,10 +131,14 @@ pub struct SignedRelease {
     #[schema(value_type = Option<bool>, nullable = false)]
     #[serde(skip_serializing_if = "is_false")]
     pub decisive: bool,
+    /// How far builders have reproduced it. Absent if its signers file names no builders.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rebuilds: Option<ListedRebuilds>,
 }
 
 json_fields!(part SignedRelease {
-    index_path, project_id, tag: maybe, state, signed_at, decisive: or_default,
+    index_path, project_id, tag: maybe, state, signed_at, decisive: or_default, rebuilds: maybe,
 });
 
 /// Releases that a key has signed, as many as one answer has room for.
@@ -219,12 +230,49 @@ pub struct ListedRelease {
     #[schema(value_type = Option<usize>, nullable = false)]
     #[serde(skip_serializing_if = "is_zero")]
     pub objections: usize,
+    /// How far builders have reproduced it. Absent if its signers file names no builders.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rebuilds: Option<ListedRebuilds>,
 }
 
 json_fields!(part ListedRelease {
     index_path, project_id, tag: maybe, state, file_name: maybe, registered_at, completed_at: maybe,
     revoked_at: maybe, revocation_reason: maybe, revocation_begun: maybe, signatures, objections: or_default,
+    rebuilds: maybe,
 });
+
+/// How far builders have reproduced a release.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct ListedRebuilds {
+    /// Whether builders got each file, as many as their groups need.
+    pub reproduced: bool,
+    /// Builders who got the file that the fewest got.
+    pub collected: usize,
+    pub needed: usize,
+    /// Whether clients refuse the release until it is reproduced. Absent if not.
+    #[schema(value_type = Option<bool>, nullable = false)]
+    #[serde(skip_serializing_if = "is_false")]
+    pub required: bool,
+    /// How many builders got something else. Absent if none did. Show it before anything else.
+    #[schema(value_type = Option<usize>, nullable = false)]
+    #[serde(skip_serializing_if = "is_zero")]
+    pub different: usize,
+}
+
+json_fields!(part ListedRebuilds { reproduced, collected, needed, required: or_default, different: or_default });
+
+impl ListedRebuilds {
+    pub fn of(reproduction: &Reproduction) -> Self {
+        Self {
+            reproduced: reproduction.is_reproduced(),
+            collected: reproduction.tally.collected,
+            needed: reproduction.tally.needed,
+            required: reproduction.is_required,
+            different: reproduction.different.len(),
+        }
+    }
+}
 
 impl ListedRelease {
     /// The directory of the release, by which versions are compared.

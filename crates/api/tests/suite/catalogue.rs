@@ -1,8 +1,8 @@
 //! The catalogue's answers: what the server writes, the client reads.
 
 use countersign_api::catalogue::{
-    KeyListing, KeyPendingResponse, KeyResponse, KeySignedResponse, ListedObjection, ListedRelease,
-    ProjectsResponse, ReleaseState, ReleasesResponse, SignedRelease, WaitingFile, WaitingKind,
+    KeyListing, KeyPendingResponse, KeyResponse, KeySignedResponse, ListedObjection, ListedRebuilds,
+    ListedRelease, ProjectsResponse, ReleaseState, ReleasesResponse, SignedRelease, WaitingFile, WaitingKind,
 };
 use countersign_core::{documents::signers::Role, rules::quorum::Tally};
 use countersign_testing::{INDEX, PROJECT, alice, at, path};
@@ -27,7 +27,12 @@ fn release() -> ListedRelease {
         revocation_begun: None,
         signatures: Tally { collected: 0, needed: 2 },
         objections: 0,
+        rebuilds: None,
     }
+}
+
+fn rebuilds() -> ListedRebuilds {
+    ListedRebuilds { reproduced: false, collected: 1, needed: 2, required: true, different: 3 }
 }
 
 fn objection() -> ListedObjection {
@@ -51,6 +56,7 @@ fn waiting(kind: WaitingKind) -> WaitingFile {
         by: Some(alice().public_key()),
         reason: Some("a bad build".to_owned()),
         objections: Vec::new(),
+        rebuilds: None,
         waits_until: None,
         completes: true,
     }
@@ -67,14 +73,15 @@ fn what_the_server_writes_the_client_reads() {
         revocation_reason: Some("a bad build".to_owned()),
         revocation_begun: Some(Tally { collected: 1, needed: 2 }),
         objections: 2,
+        rebuilds: Some(rebuilds()),
         ..release()
     };
     let releases = ReleasesResponse { releases: vec![release(), full], more: true };
     assert_eq!(ReleasesResponse::parse(&bytes(&releases)), Ok(releases));
     let projects = ProjectsResponse { projects: vec![path(PROJECT)], more: false };
     assert_eq!(ProjectsResponse::parse(&bytes(&projects)), Ok(projects));
-    let kinds = [WaitingKind::Revocation, WaitingKind::Signers, WaitingKind::Release];
-    let mut pending: Vec<_> = kinds.map(waiting).into();
+    let mut pending: Vec<_> = WaitingKind::ALL.map(waiting).into();
+    pending.push(WaitingFile { rebuilds: Some(rebuilds()), ..waiting(WaitingKind::Rebuild) });
     pending.push(WaitingFile { tag: None, by: None, reason: None, ..waiting(WaitingKind::Release) });
     pending.push(WaitingFile { objections: vec![objection()], ..waiting(WaitingKind::Release) });
     let public_key = alice().public_key();
@@ -87,6 +94,7 @@ fn what_the_server_writes_the_client_reads() {
         state: ReleaseState::Complete,
         signed_at: at("2026-02-01T12:00:00Z"),
         decisive: true,
+        rebuilds: Some(ListedRebuilds { reproduced: true, required: false, different: 0, ..rebuilds() }),
     };
     let listed =
         KeyListing { project_id: path(PROJECT), roles: vec![Role::Master], name: None, registrar: true };

@@ -1,7 +1,7 @@
 //! What commits tell those who watch, from the messages that the decisions themselves write.
 
 use countersign_api::event::{Event, EventBody, EventFilter, EventKind, events_of};
-use countersign_core::values::time::Timestamp;
+use countersign_core::{rules::snapshot, values::time::Timestamp};
 use countersign_testing::{ACTIVE, INDEX, PENDING, PROJECT, alice, at, path};
 
 fn event(kind: EventKind, file: &str, is_alices: bool) -> Event {
@@ -11,8 +11,8 @@ fn event(kind: EventKind, file: &str, is_alices: bool) -> Event {
 #[test]
 fn each_kind_of_commit_tells_what_happened() {
     use EventKind::{
-        Activated, Agreed, Complete, Dropped, Objection, ObjectionWithdrawn, Proposal, Registration, Release,
-        Revocation, Revoked, Signature, Veto, Vetoed, Withdrawn,
+        Activated, Agreed, Complete, Dropped, Objection, ObjectionWithdrawn, Proposal, Rebuild,
+        RebuildDiffers, Registration, Release, Revocation, Revoked, Signature, Veto, Vetoed, Withdrawn,
     };
     let by = format!("\n\nBy: {}\nFrom: https://example.org/x\n", alice().public_key());
     for (title, expected) in [
@@ -36,6 +36,8 @@ fn each_kind_of_commit_tells_what_happened() {
         (format!("Withdraw {INDEX}"), vec![event(Withdrawn, INDEX, true)]),
         (format!("Object to {INDEX}"), vec![event(Objection, INDEX, true)]),
         (format!("Take back the objection to {INDEX}"), vec![event(ObjectionWithdrawn, INDEX, true)]),
+        (format!("{} {INDEX}", snapshot::REBUILD), vec![event(Rebuild, INDEX, true)]),
+        (format!("{} {INDEX}", snapshot::REBUILD_OTHERWISE), vec![event(RebuildDiffers, INDEX, true)]),
         (format!("Record a revocation signature on {INDEX}"), vec![event(Revocation, INDEX, true)]),
         (format!("Revoke {INDEX}"), vec![event(Revoked, INDEX, true)]),
         ("Create the repository".to_owned(), Vec::new()),

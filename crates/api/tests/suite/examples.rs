@@ -6,8 +6,8 @@ use std::{env, fs, path::PathBuf};
 
 use countersign_api::answers::{
     AssetsResponse, ChainResponse, ChangedResponse, ErrorResponse, FilesToSignResponse, PendingResponse,
-    PingAuth, PingResponse, ProposedResponse, ReplacedIndex, RevokedResponse, SignedResponse, StatusResponse,
-    VetoedResponse,
+    PingAuth, PingResponse, ProposedResponse, RebuildResponse, ReplacedIndex, RevokedResponse,
+    SignedResponse, StatusResponse, VetoedResponse,
 };
 use countersign_api::catalogue::{
     KeyListing, KeyPendingResponse, KeyResponse, KeySignedResponse, ListedRelease, ProjectsResponse,
@@ -16,14 +16,15 @@ use countersign_api::catalogue::{
 use countersign_api::error_code::{ErrorCode, ErrorCode as C};
 use countersign_api::requests::{AssetsBody, ProposeBody, SignedStatement};
 use countersign_api::state::{DroppedReleases, LogAnswer, StateResponse};
-use countersign_core::documents::{index::ReleaseIndex, signers::Role};
+use countersign_core::documents::index::{AssetName, ReleaseIndex};
+use countersign_core::documents::{signers::Role, statement::StatementKind};
 use countersign_core::proof::state::{State, StateSubject};
 use countersign_core::rules::auth::{AuthHeaders, AuthRefusal, check_headers};
 use countersign_core::rules::{decide::Proposed, decide::assets, quorum::Tally, stored};
 use countersign_core::values::{key::SecretKey, path::RepoPath};
 use countersign_testing::{
-    ACTIVE, INDEX, NONCE, PENDING, PROJECT, World, alice, bob, carol, dave, mallory, origin, path, release,
-    signed_request, signers,
+    ACTIVE, INDEX, NONCE, PENDING, PROJECT, World, alice, bob, carol, dave, mallory, origin, path, published,
+    release, signed_request, signed_statement, signers,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -70,6 +71,7 @@ fn tell() -> Examples {
     tell_update(&mut examples, world.clone());
     tell_revocation(&mut examples, world);
     tell_veto(&mut examples);
+    tell_rebuild(&mut examples);
     examples
 }
 
@@ -237,6 +239,7 @@ fn tell_catalogue(examples: &mut Examples, world: &World) {
         revocation_begun: Some(count(1)),
         signatures: count(2),
         objections: 0,
+        rebuilds: None,
     };
     examples.add("releases", ReleasesResponse { releases: vec![release], more: false });
     examples.add("projects", ProjectsResponse { projects: vec![path(PROJECT)], more: false });
@@ -252,6 +255,7 @@ fn tell_catalogue(examples: &mut Examples, world: &World) {
         by: Some(bob().public_key()),
         reason,
         objections: Vec::new(),
+        rebuilds: None,
         waits_until: None,
         completes: true,
     };
@@ -268,6 +272,7 @@ fn tell_catalogue(examples: &mut Examples, world: &World) {
         state: ReleaseState::Complete,
         signed_at: world.now,
         decisive: true,
+        rebuilds: None,
     };
     let (public_key, all) = (bob().public_key(), vec![signed.clone()]);
     examples.add("key.signed", KeySignedResponse { public_key, signed: all, more: false });
@@ -369,6 +374,33 @@ fn tell_veto(examples: &mut Examples) {
     let vetoed = world.veto(&second).expect("a veto").in_force;
     examples.add("veto", answer(vetoed, "The pending signers are vetoed and gone."));
     examples.add_refusal("veto.404", C::FileNotFound, world.veto(&second).expect_err("it is gone"));
+}
+
+/// Two builders, of whom the second got something else.
+fn tell_rebuild(examples: &mut Examples) {
+    let team = signers("2026-01-31T10:00:00Z").artifact(1, [&alice()]).builders(2, [&carol(), &dave()]);
+    let mut world = World::with(&team, &[&alice(), &carol(), &dave()]);
+    world.add_release(&release("v1", "one"), &alice()).expect("a release");
+    world.pass(60);
+    let same = world.rebuild();
+    let mut different = same.clone();
+    different.files[0].digests = published("app.tar.gz", "other").digests;
+    let mut unknown = same.clone();
+    unknown.files[0].file_name = AssetName::parse("app.zip").expect("a name");
+    let refused = world.state(&unknown, &carol()).expect_err("no such file");
+    examples.add_refusal("rebuild.400", C::NotComparable, refused);
+    let refused = world.state(&same, &alice()).expect_err("no builder");
+    examples.add_refusal("rebuild.403", C::NotABuilder, refused);
+    let request = signed_statement(StatementKind::Rebuild, &path(INDEX), &same.write(), &carol());
+    examples.add("rebuild.request", &request);
+    examples.add("rebuild", RebuildResponse::new(world.state_as(&request).expect("a rebuild").in_force));
+    world.sign(INDEX, &alice()).expect("the last signature");
+    examples.add(
+        "rebuild.differs",
+        RebuildResponse::new(world.state(&different, &dave()).expect("a rebuild").in_force),
+    );
+    let refused = world.state_as(&request).expect_err("stated before");
+    examples.add_refusal("rebuild.409", C::AlreadyStated, refused);
 }
 
 #[test]

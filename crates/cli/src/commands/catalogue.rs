@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use countersign_api::catalogue::{
-    ListedRelease, ProjectsResponse, ReleaseState, ReleaseVersion, ReleasesResponse, compare_versions,
-    find_newest,
+    ListedRebuilds, ListedRelease, ProjectsResponse, ReleaseState, ReleaseVersion, ReleasesResponse,
+    compare_versions, find_newest,
 };
 use countersign_core::documents::layout;
 use countersign_core::values::shown::{marked_name, plural, shown_text};
 use countersign_core::values::{json::ParseError, path::RepoPath};
-use countersign_explain::verdict::shown_url;
+use countersign_explain::{reproduction::count_different, verdict::shown_url};
 use serde_json::json;
 
 use crate::args::{ReleasesArgs, SearchArgs};
@@ -112,9 +112,21 @@ fn describe_state(release: &ListedRelease, is_newest: bool, output: Output) -> S
         (ReleaseState::Complete, None) => output.good("complete"),
         (ReleaseState::Collecting, None) => output.strong("collecting"),
     };
+    let state = match release.rebuilds.as_ref().and_then(|rebuilds| describe_rebuilds(rebuilds, output)) {
+        Some(rebuilds) if release.state != ReleaseState::Revoked => format!("{state}, {rebuilds}"),
+        Some(_) | None => state,
+    };
     match release.objections {
         0 => state,
         count => format!("{state}, {}", output.bad(&format!("{count} objection{}", plural(count)))),
+    }
+}
+
+fn describe_rebuilds(rebuilds: &ListedRebuilds, output: Output) -> Option<String> {
+    match count_different(rebuilds.different) {
+        Some(different) => Some(output.bad(&different)),
+        None if rebuilds.reproduced => Some(output.good("reproduced")),
+        None => rebuilds.required.then(|| output.bad("not reproduced")),
     }
 }
 

@@ -6,7 +6,7 @@ use countersign_api::catalogue::{KeyPendingResponse, WaitingFile, WaitingKind};
 use countersign_core::documents::{layout, signers::Role, signers::SignersFile};
 use countersign_core::rules::quorum::Tally;
 use countersign_core::values::{key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp};
-use countersign_explain::progress::Names;
+use countersign_explain::{progress::Names, reproduction::count_different};
 use serde_json::{Value, json};
 
 use crate::args::PendingArgs;
@@ -108,7 +108,8 @@ impl WaitingOnServer {
     /// What the server says, with every field.
     fn json(&self) -> Value {
         let mut value = json!({
-            "tag": null, "by": null, "reason": null, "objections": [], "waits_until": null, "completes": false,
+            "tag": null, "by": null, "reason": null, "objections": [], "rebuilds": null,
+            "waits_until": null, "completes": false,
         });
         if let (Value::Object(value), Value::Object(said)) = (&mut value, json!(self.file)) {
             value.extend(said);
@@ -173,12 +174,20 @@ fn ask(file: &WaitingFile, output: Output) -> Vec<String> {
             Some(until) => ask_waiting(file, until).map(|line| output.bad(&line)).into(),
             None => vec!["sign the signers file".to_owned()],
         },
-        WaitingKind::Release => {
-            let mut lines = vec!["sign the release".to_owned()];
+        WaitingKind::Release | WaitingKind::Rebuild => {
+            let asked = match file.kind == WaitingKind::Rebuild {
+                true => "rebuild the release",
+                false => "sign the release",
+            };
+            let mut lines = vec![asked.to_owned()];
             if let [first, others @ ..] = file.objections.as_slice() {
                 let more =
                     if others.is_empty() { String::new() } else { format!(" (and {} more)", others.len()) };
                 lines.insert(0, output.bad(&format!("OBJECTION: {}{more}", shown_text(&first.objection))));
+            }
+            let different = file.rebuilds.as_ref().and_then(|rebuilds| count_different(rebuilds.different));
+            if let Some(different) = different {
+                lines.insert(0, output.bad(&different));
             }
             lines
         }

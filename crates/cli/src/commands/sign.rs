@@ -196,7 +196,8 @@ async fn list_pending(session: &Session, several: &mut Several) -> Result<Vec<Ta
         if waiting.pending.is_empty() && !is_one {
             session.output.note(&format!("{address}: nothing waits for your key."));
         }
-        for file in waiting.pending.into_iter().filter(|file| file.kind != WaitingKind::Revocation) {
+        let is_signable = |kind| matches!(kind, WaitingKind::Signers | WaitingKind::Release);
+        for file in waiting.pending.into_iter().filter(|file| is_signable(file.kind)) {
             let found = Target::at(client.clone(), file.file_path.clone()).await;
             targets.extend(several.keep_found(file.file_path.as_str(), found));
         }

@@ -65,6 +65,8 @@ pub struct ReleaseSummary {
     /// A revocation that waits for more signatures.
     pub begun: Option<RevocationDescription>,
     pub objections: ObjectionsFile,
+    /// How far builders have reproduced it; `None` if the signers file under which it is signed names none.
+    pub reproduction: Option<Reproduction>,
 }
 
 /// A revocation, in force or begun.
@@ -115,7 +117,8 @@ pub fn describe_release(
     path: &RepoPath,
 ) -> Result<Option<ReleaseDescription>, ReadError> {
     let Some(summary) = summarise_release(snapshot, path)? else { return Ok(None) };
-    let ReleaseSummary { state, tally, last_signed_at, signatures, signers, begun, objections } = summary;
+    let ReleaseSummary { state, tally, last_signed_at, signatures, signers, begun, objections, reproduction } =
+        summary;
     let bytes = stored::require(snapshot, path)?;
     let index = stored::parse_stored(path, ReleaseIndex::parse(&bytes))?;
     let current = stored::governing_signers(snapshot, path)?;
@@ -126,7 +129,6 @@ pub fn describe_release(
         ),
         None => (Vec::new(), Vec::new()),
     };
-    let reproduction = describe_reproduction(snapshot, path, &index, &signers.file)?;
     let formats = stored::other_formats(snapshot, path)?;
     let formats = OtherFormat::ALL.map(|format| (format, formats.count(format))).into_iter();
     let names = Names::of([&*signers.file]);
@@ -162,6 +164,7 @@ pub fn summarise_release(
 ) -> Result<Option<ReleaseSummary>, ReadError> {
     let Some((state, signatures)) = stored::index_signatures(snapshot, path)? else { return Ok(None) };
     let signers = stored::signers_copy(snapshot, path)?;
+    let reproduction = describe_reproduction(snapshot, path, &signers.file)?;
     Ok(Some(ReleaseSummary {
         state,
         tally: Tally::of(signers.file.artifact_groups(), &signatures.signers()),
@@ -170,6 +173,7 @@ pub fn summarise_release(
         signers,
         begun: RevocationDescription::begun(snapshot, path)?,
         objections: stored::objections(snapshot, path)?,
+        reproduction,
     }))
 }
 

@@ -9,6 +9,7 @@ use countersign_core::rules::{quorum::Tally, stored::ReleaseState};
 use countersign_core::values::{bounds::PATH_BYTES, digest::Sha512, path::RepoPath, wire::routes::BADGES};
 use countersign_explain::describe::proposal::tally_proposal;
 use countersign_explain::describe::release::{ReleaseSummary, summarise_release};
+use countersign_explain::reproduction::count_different;
 use countersign_store::Head;
 use maud::{Markup, html};
 use serde_json::json;
@@ -108,24 +109,31 @@ impl Badge {
             let value = format!("{collected} of {needed} revokers");
             return Self { label: "revocation", value, colour: AMBER };
         }
-        let (value, colour) = match release.state {
-            ReleaseState::Collecting => {
-                return Self::collecting("signed", release.tally).with_objections(objections);
+        let badge = match release.state {
+            ReleaseState::Collecting => Self::collecting("signed", release.tally),
+            ReleaseState::Complete => {
+                let (value, colour) = match &release.reproduction {
+                    Some(reproduction) if reproduction.is_reproduced() => ("complete, reproduced", GREEN),
+                    Some(reproduction) if reproduction.is_required => ("complete, not reproduced", AMBER),
+                    Some(_) | None => ("complete", GREEN),
+                };
+                Self { label: "signed", value: value.to_owned(), colour }
             }
-            ReleaseState::Complete => ("complete", GREEN),
-            ReleaseState::Revoked => ("revoked", RED),
+            ReleaseState::Revoked => {
+                return Self { label: "signed", value: "revoked".to_owned(), colour: RED };
+            }
         };
-        let badge = Self { label: "signed", value: value.to_owned(), colour };
-        if release.state == ReleaseState::Revoked { badge } else { badge.with_objections(objections) }
+        let different = release.reproduction.map_or(0, |reproduction| reproduction.different.len());
+        let objections = (objections > 0).then(|| parts::count(objections, "objection", "objections"));
+        badge.after(objections).after(count_different(different))
     }
 
-    /// Says how many objections there are. They come first, and nothing is green beside them.
-    fn with_objections(self, objections: usize) -> Self {
-        if objections == 0 {
-            return self;
+    /// Says what speaks against the release. It comes first, and nothing is green beside it.
+    fn after(self, doubt: Option<String>) -> Self {
+        match doubt {
+            Some(doubt) => Self { value: format!("{doubt}, {}", self.value), colour: AMBER, ..self },
+            None => self,
         }
-        let objections = parts::count(objections, "objection", "objections");
-        Self { value: format!("{objections}, {}", self.value), colour: AMBER, ..self }
     }
 
     fn of_project(state: ProjectState) -> Self {

@@ -5,7 +5,7 @@ use countersign_api::event::EventFilter;
 use countersign_core::values::wire::{PUBLIC_KEY_PREFIX, routes::KEY_PAGES};
 use countersign_core::values::{bounds::KEY_ENTRIES, key::PublicKey};
 use countersign_core::{documents::signers::Signer, rules::quorum::Tally};
-use countersign_explain::describe::release::summarise_release;
+use countersign_explain::{describe::release::summarise_release, reproduction::count_different};
 use countersign_store::Head;
 use countersign_store::catalogue::{Catalogue, Look};
 use maud::{Markup, html};
@@ -107,16 +107,20 @@ fn waiting_table(files: &[WaitingFile]) -> Markup {
                         WaitingKind::Signers => a href=(links::page(&file.file_path)) {
                             bdi { (links::shown_path(&file.project_id)) }
                         },
-                        WaitingKind::Revocation | WaitingKind::Release => {
+                        WaitingKind::Revocation | WaitingKind::Release | WaitingKind::Rebuild => {
                             (parts::release_link(&file.project_id, &file.file_path))
                         }
                     }
                 }
                 td role="cell" {
                     @match file.kind {
-                        WaitingKind::Revocation => (parts::revocation_begun()),
+                        WaitingKind::Revocation => span.state.open { "revocation begun" },
                         WaitingKind::Signers => span.state.open { "signers" },
                         WaitingKind::Release => span.state.open { "release" },
+                        WaitingKind::Rebuild => span.state.open { "rebuild" },
+                    }
+                    @if let Some(different) = file.rebuilds.as_ref().and_then(|found| count_different(found.different)) {
+                        " " span.state.bad { (different) }
                     }
                     @if !file.objections.is_empty() { " " (parts::objected(file.objections.len())) }
                 }
@@ -174,9 +178,10 @@ fn signatures(head: &Head, known: &KeyResponse) -> Markup {
                 td role="cell" {
                     @match find_begun(&release.index_path) {
                         Some(begun) => {
-                            (parts::revocation_begun()) " " (begun.tally.collected) " of " (begun.tally.needed) " revokers"
+                            (parts::state(release.state, true, release.rebuilds.as_ref())) " "
+                            (begun.tally.collected) " of " (begun.tally.needed) " revokers"
                         }
-                        None => (parts::state(release.state)),
+                        None => (parts::state(release.state, false, release.rebuilds.as_ref())),
                     }
                     @if release.decisive { " " span.state.open { "needed" } }
                 }

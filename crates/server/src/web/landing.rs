@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use countersign_api::event::{Event, EventKind};
 use countersign_core::rules::snapshot::Snapshot as _;
 use countersign_core::values::{bounds::FIRST_PAGE_RELEASES, path::RepoPath};
-use countersign_explain::describe::release::summarise_release;
+use countersign_explain::describe::release::{ReleaseSummary, summarise_release};
 use countersign_store::Head;
 use countersign_store::journal::recent_commits::{RecentCommit, RecentCommits};
 use maud::{Markup, html};
@@ -110,10 +110,11 @@ fn recent(head: &Head, newest: &[RepoPath]) -> Markup {
 
 /// The releases that something happened to most recently.
 fn find_newest(recent_commits: &RecentCommits) -> Vec<RepoPath> {
-    const MEANT: [EventKind; 5] = [
+    const MEANT: [EventKind; 6] = [
         EventKind::Release,
         EventKind::Complete,
         EventKind::Objection,
+        EventKind::RebuildDiffers,
         EventKind::Revocation,
         EventKind::Revoked,
     ];
@@ -127,13 +128,16 @@ fn find_newest(recent_commits: &RecentCommits) -> Vec<RepoPath> {
     paths.filter(|path| seen.insert(path.clone())).take(FIRST_PAGE_RELEASES).collect()
 }
 
-/// The table of releases. Begun revocations come first.
+/// The table of releases. Begun revocations come first, then those of which builders got something else.
 fn release_table(head: &Head, releases: &[RepoPath]) -> Markup {
     let mut rows: Vec<_> = releases
         .iter()
         .filter_map(|path| Some((path, head.governing_project(path)?, summarise_release(head, path).ok()??)))
         .collect();
-    rows.sort_by_key(|(_, _, summary)| summary.begun.is_none());
+    let is_different = |summary: &ReleaseSummary| {
+        summary.reproduction.as_ref().is_some_and(|found| !found.different.is_empty())
+    };
+    rows.sort_by_key(|(_, _, summary)| (summary.begun.is_none(), !is_different(summary)));
     let rows = html! {
         @for (path, project, summary) in &rows {
             tr role="row" {

@@ -5,7 +5,9 @@ use std::{ops::Range, sync::Arc};
 
 use countersign_api::catalogue::{ReleaseVersion, compare_versions, find_newest};
 use countersign_core::documents::layout;
-use countersign_core::documents::signers::{Group, Metadata, Origin, Role, Signer, SignersFile};
+use countersign_core::documents::signers::{
+    Group, Metadata, Origin, RebuildPolicy, Role, Signer, SignersFile,
+};
 use countersign_core::rules::snapshot::{ReadError, Snapshot};
 use countersign_core::rules::{quorum::Tally, stored, stored::ReleaseState};
 use countersign_core::values::{digest::Sha512, path::RepoPath, time::Timestamp, wire};
@@ -29,6 +31,8 @@ pub struct ProjectOverview {
     pub steps: usize,
     /// The roles in the signers file in force, or else in the proposed one.
     pub roles: Vec<RoleOverview>,
+    /// What the same file wants of its builders; `None` if it names none (D259).
+    pub rebuilds: Option<RebuildPolicy>,
     /// The keys in the same file that register new releases, and nothing else (D105).
     pub registrars: Vec<Signer>,
     /// The log in the same file.
@@ -81,7 +85,9 @@ pub fn describe_project(
         let roles = Role::ALL.into_iter().map(role).collect();
         let log = shown.transparency().map(LogStrength::of);
         let registrars = shown.registrars().to_vec();
-        ProjectOverview { id: id.clone(), roles, registrars, log, signers, digest, steps, proposal, vetoed }
+        let rebuilds = shown.rebuilds().cloned();
+        let id = id.clone();
+        ProjectOverview { id, roles, rebuilds, registrars, log, signers, digest, steps, proposal, vetoed }
     }))
 }
 
@@ -90,7 +96,7 @@ pub fn project_state(snapshot: &impl Snapshot, id: &RepoPath) -> Result<Option<P
     Ok(match stored::active_signers(snapshot, id)? {
         Some(active) => {
             let is_changing = snapshot.contains(&layout::pending_signers(id));
-            Some(ProjectState::Registered { signers: active.file.keys().len(), is_changing })
+            Some(ProjectState::Registered { signers: active.file.signers().len(), is_changing })
         }
         None => tally_proposal(snapshot, id)?.map(ProjectState::Registering),
     })
@@ -106,6 +112,8 @@ pub struct ReleaseEntry {
     pub is_revoking: bool,
     /// A signer has objected; whether one still does, only the file says.
     pub has_objections: bool,
+    /// A builder has stated what it got.
+    pub has_rebuilds: bool,
 }
 
 impl ReleaseEntry {
@@ -128,15 +136,18 @@ pub struct ReleaseCounts {
 pub struct ReleaseList {
     dir: RepoPath,
     entries: Vec<ReleaseEntry>,
-    /// The last directory with a begun revocation, and with objections. Both files come before that of the signatures.
+    /// The last directory with a begun revocation, with objections, and with rebuilds. These files come before that of the
+    /// signatures.
     revoking: String,
     objected: String,
+    rebuilt: String,
 }
 
 impl ReleaseList {
     /// The list of the releases at or below `dir`.
     pub fn below(dir: &RepoPath) -> Self {
-        Self { dir: dir.clone(), entries: Vec::new(), revoking: String::new(), objected: String::new() }
+        let [revoking, objected, rebuilt] = Default::default();
+        Self { dir: dir.clone(), entries: Vec::new(), revoking, objected, rebuilt }
     }
 
     /// Notes a file. The files of one directory must come one after the other.
@@ -149,6 +160,9 @@ impl ReleaseList {
         if suffix == wire::OBJECTIONS_SUFFIX {
             dir.clone_into(&mut self.objected);
         }
+        if suffix == wire::REBUILDS_SUFFIX {
+            dir.clone_into(&mut self.rebuilt);
+        }
         // The state of an index is told by the ending that its signatures file adds to the index's name.
         let state = match suffix.strip_prefix(wire::SIGNATURES_SUFFIX) {
             Some("") => ReleaseState::Complete,
@@ -160,8 +174,13 @@ impl ReleaseList {
         let is_new = self.entries.last().is_none_or(|last| last.dir != dir);
         if is_new && dir.starts_with(self.dir.as_str()) {
             let is_revoking = state == ReleaseState::Complete && self.revoking == dir;
-            let has_objections = self.objected == dir;
-            self.entries.push(ReleaseEntry { dir: dir.to_owned(), state, is_revoking, has_objections });
+            self.entries.push(ReleaseEntry {
+                dir: dir.to_owned(),
+                state,
+                is_revoking,
+                has_objections: self.objected == dir,
+                has_rebuilds: self.rebuilt == dir,
+            });
         }
     }
 

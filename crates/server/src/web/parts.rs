@@ -1,13 +1,17 @@
 //! Building blocks of pages. Every text from a stranger passes `shown_text` or one of its relatives (D39), stands in a
 //! `bdi`, and the templates escape it. A name never appears without its key, short and with a link to its page (D54), but in sentences about progress (D240).
 
-use countersign_core::documents::{layout, signers::Group, signers::Role, signers::Signer};
-use countersign_core::rules::{quorum::Tally, stored::ReleaseState};
+use countersign_api::catalogue::ListedRebuilds;
+use countersign_core::documents::layout;
+use countersign_core::documents::signers::{Group, Role, Signer, keys_of};
+use countersign_core::rules::{quorum::Tally, reproduction::Reproduction, stored::ReleaseState};
 use countersign_core::values::shown::{marked_name, shown_count, shown_text, shown_within};
 use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp, verifier_key::VerifierKey};
-use countersign_explain::describe::release::{ObjectionDescription, ReleaseSummary};
+use countersign_explain::describe::release::{ObjectionDescription, ReleaseDescription, ReleaseSummary};
+use countersign_explain::log_strength::LogStrength;
+use countersign_explain::progress::{GroupProgress, Member, Names};
+use countersign_explain::reproduction::{builder_text, count_different, different_text, reproduction_text};
 use countersign_explain::words::{rule_text, shown_age, shown_signer_name, witness_rule};
-use countersign_explain::{log_strength::LogStrength, progress::GroupProgress, progress::Member};
 use maud::{Markup, html};
 
 use crate::web::links;
@@ -50,12 +54,32 @@ pub(super) fn crumbs(to: Option<&RepoPath>) -> Markup {
     }
 }
 
-pub(super) fn state(state: ReleaseState) -> Markup {
-    match state {
-        ReleaseState::Collecting => html! { span.state.open { "collecting" } },
-        ReleaseState::Complete => html! { span.state.good { "complete" } },
-        ReleaseState::Revoked => html! { span.state.bad { "revoked" } },
+/// The state of a release, and what builders got. A begun revocation takes the place of the state, and nothing beside it is
+/// green (D238), nor beside what builders got that is something else (D262).
+pub(super) fn state(state: ReleaseState, has_begun: bool, rebuilds: Option<&ListedRebuilds>) -> Markup {
+    let is_doubted = has_begun || rebuilds.is_some_and(is_unsettled);
+    html! {
+        @match state {
+            _ if has_begun => (revocation_begun()),
+            ReleaseState::Collecting => span.state.open { "collecting" },
+            ReleaseState::Complete => span.state.open[is_doubted].good[!is_doubted] { "complete" },
+            ReleaseState::Revoked => span.state.bad { "revoked" },
+        }
+        @if let Some(rebuilds) = rebuilds.filter(|_| state != ReleaseState::Revoked) {
+            @if let Some(different) = count_different(rebuilds.different) {
+                " " span.state.bad { (different) }
+            } @else if rebuilds.reproduced {
+                " " span.state.plain[is_doubted].good[!is_doubted] { "reproduced" }
+            } @else if rebuilds.required && state == ReleaseState::Complete {
+                " " span.state.open { "not reproduced" }
+            }
+        }
     }
+}
+
+/// Whether builders got something else, or too few got the same where the project needs them.
+pub(super) fn is_unsettled(rebuilds: &ListedRebuilds) -> bool {
+    rebuilds.different > 0 || (rebuilds.required && !rebuilds.reproduced)
 }
 
 /// A table of this class. On a narrow screen the rows become blocks. The roles keep it a table for those who do not see
@@ -78,12 +102,13 @@ pub(super) const STANDING_COLUMNS: [&str; 4] = ["Release", "State", "Progress", 
 pub(super) fn standing_cells(summary: &ReleaseSummary) -> Markup {
     let ReleaseSummary { begun, last_signed_at, .. } = summary;
     let objections = summary.objections.standing().len();
+    let rebuilds = summary.reproduction.as_ref().map(ListedRebuilds::of);
     html! {
         td role="cell" {
-            @if begun.is_some() { (revocation_begun()) } @else { (state(summary.state)) }
+            (state(summary.state, begun.is_some(), rebuilds.as_ref()))
             @if objections > 0 { " " (objected(objections)) }
         }
-        td role="cell" {
+        td.is-doubted[rebuilds.as_ref().is_some_and(is_unsettled)] role="cell" {
             // This is not how far the release is.
             @match begun {
                 Some(begun) => { (begun.tally.collected) " of " (begun.tally.needed) " revokers" }
@@ -94,14 +119,51 @@ pub(super) fn standing_cells(summary: &ReleaseSummary) -> Markup {
     }
 }
 
-/// Takes the place of the state, since it must not be overlooked.
-pub(super) fn revocation_begun() -> Markup {
+fn revocation_begun() -> Markup {
     html! { span.state.open { "revocation begun" } }
 }
 
 /// The mark of objections beside the state.
 pub(super) fn objected(objections: usize) -> Markup {
     html! { span.state.bad { (count(objections, "objection", "objections")) } }
+}
+
+/// What builders got that is something else; nothing if none did.
+pub(super) fn differences(release: &ReleaseDescription) -> Markup {
+    let different = release.reproduction.as_ref().and_then(|found| Some((found, different_text(found)?)));
+    html! {
+        @if let Some((reproduction, text)) = different {
+            section.card.hero.is-open role="alert" aria-labelledby="different" {
+                h2.wrap #different { bdi { (text) } }
+                (difference_list(reproduction, &release.names))
+                p.meta { "It blocks nothing. Find out why before you sign or use this release." }
+            }
+        }
+    }
+}
+
+/// The builders who got something else, each with these files and the commit.
+pub(super) fn difference_list(reproduction: &Reproduction, names: &Names) -> Markup {
+    let builders = names.in_order(reproduction.different.keys().copied());
+    people_who(&builders, &|builder: &Signer| html! { bdi { (builder_text(reproduction, &builder.key)) } })
+}
+
+/// What builders make of a release: each with what it got, and from which commit.
+pub(super) fn rebuilds(reproduction: &Reproduction, names: &Names) -> Markup {
+    html! {
+        section.card aria-labelledby="rebuilds" {
+            h2 #rebuilds { "Rebuilds" }
+            p { "It is " bdi { (reproduction_text(reproduction, names)) } "." }
+            @if reproduction.is_required && !reproduction.is_reproduced() {
+                p { "The project wants it reproduced before anyone uses it: clients refuse it until then." }
+            }
+            @for group in reproduction.groups() {
+                @let builders = names.in_order(keys_of(std::slice::from_ref(group)));
+                p.role-line { strong { "Builders" } span.rule { (rule_of(group)) } }
+                (people_who(&builders, &|builder: &Signer| html! { bdi { (builder_text(reproduction, &builder.key)) } }))
+            }
+        }
+    }
 }
 
 /// What signers hold against a release; nothing if no one does.

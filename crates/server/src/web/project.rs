@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use countersign_core::documents::{layout, signers::Role, signers::Signer, signers::SignersFile};
+use countersign_api::catalogue::ListedRebuilds;
+use countersign_core::documents::layout;
+use countersign_core::documents::signers::{RebuildPolicy, Role, Signer, SignersFile};
 use countersign_core::rules::stored::ReleaseState;
 use countersign_core::values::bounds::{PAGE_ROWS, SEARCH_CHARS};
 use countersign_core::values::shown::{shown_count, shown_text};
@@ -11,7 +13,9 @@ use countersign_explain::describe::proposal::ProposalDescription;
 use countersign_explain::describe::release::{
     ReleaseDescription, ReleaseSummary, describe_release, summarise_release,
 };
-use countersign_explain::{lockout::Lockout, lockout::foresee, words::shown_hours};
+use countersign_explain::reproduction::{different_text, reproduction_text};
+use countersign_explain::words::{rebuilt_files_text, shown_hours};
+use countersign_explain::{lockout::Lockout, lockout::foresee};
 use countersign_store::Head;
 use maud::{Markup, html};
 
@@ -19,6 +23,7 @@ use crate::api::state::App;
 use crate::web::changes::{change_list, left_to_default};
 use crate::web::overview::{ProjectOverview, ReleaseCounts, ReleaseEntry, ReleaseList, describe_project};
 use crate::web::proposal::{begun_veto, condition_summary, takes_force, why_vetoed};
+use crate::web::release::is_doubted;
 use crate::web::reply::{PageTrouble, Reply};
 use crate::web::{
     frame::Page, links, parts, parts::log_facts, projects, visit::BY_AGE, visit::Paging, visit::Visit,
@@ -51,6 +56,7 @@ pub(super) fn show(app: &App, head: &Head, id: &RepoPath, visit: &Visit) -> Resu
             div {
                 @if is_plain {
                     (revocations(head, id, &shown))
+                    (differences(head, id, &shown))
                     (objections(head, id, &shown))
                     @if let Some(newest) = &newest { (newest_release(id, newest, visit)) }
                     @if let Some(proposal) = &project.proposal { (notice(proposal, app.now())) }
@@ -104,14 +110,18 @@ impl Wanted {
 }
 
 fn lead(project: &ProjectOverview) -> Markup {
-    let rules = project.roles.iter().find(|role| role.role == Role::Artifact).map(|role| {
-        let rules: Vec<_> = role.groups.iter().map(parts::rule_of).collect();
-        rules.join(", and ")
-    });
+    let rules_of = |wanted: Role| {
+        let found = project.roles.iter().find(|role| role.role == wanted && !role.groups.is_empty());
+        found.map(|role| role.groups.iter().map(parts::rule_of).collect::<Vec<_>>().join(", and "))
+    };
+    let is_required = project.rebuilds.as_ref().is_some_and(|rebuilds| rebuilds.required);
     html! {
         p.lede {
             @if project.signers.is_none() { span.state.open { "registering" } " " }
-            @if let Some(rules) = rules { "A release needs " (rules) "." }
+            @if let Some(rules) = rules_of(Role::Artifact) { "A release needs " (rules) "." }
+            @if is_required && let Some(rules) = rules_of(Role::Builder) {
+                " Clients refuse it until " (rules) " of builders have reproduced it."
+            }
         }
     }
 }
@@ -125,16 +135,20 @@ fn find_newest(head: &Head, releases: &ReleaseList) -> Option<ReleaseDescription
 fn newest_release(id: &RepoPath, release: &ReleaseDescription, visit: &Visit) -> Markup {
     let page = links::page(&release.path);
     let files = &release.index.published_files;
+    let rebuilds = release.reproduction.as_ref().map(ListedRebuilds::of);
     let source = files.first().map(|file| file.source.as_str()).filter(|url| links::outside(url).is_some());
     html! {
-        section.card.hero.is-good aria-labelledby="newest" {
+        section.card.hero.is-open[is_doubted(release)].is-good[!is_doubted(release)] aria-labelledby="newest" {
             div.row {
                 h2 #newest { "Newest release " a.version.wrap href=(page) { bdi { (links::release_name(id, &release.path)) } } }
-                (parts::state(release.state))
-                span.meta {
+                (parts::state(release.state, release.begun_revocation.is_some(), rebuilds.as_ref()))
+                span.meta.is-doubted[is_doubted(release)] {
                     (parts::progress(release.tally))
                     @if let Some(at) = release.completed_at { ", " (parts::when(at)) }
                 }
+            }
+            @if let Some(reproduction) = &release.reproduction {
+                p.meta { "It is " bdi { (reproduction_text(reproduction, &release.names)) } "." }
             }
             @if let Some(source) = source {
                 (parts::command(links::client("download", source, visit.base_url.as_deref())))
@@ -169,12 +183,40 @@ fn revocations(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
     }
 }
 
+/// Shows what builders got that is something else than what is released and not revoked.
+fn differences(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
+    let found = describe_those(head, shown, |entry| entry.has_rebuilds);
+    let different =
+        found.iter().filter_map(|release| Some((release, different_text(release.reproduction.as_ref()?)?)));
+    html! {
+        @for (release, text) in different {
+            section.card.hero.is-open {
+                h2 {
+                    a.wrap href=(links::page(&release.path)) { bdi { (links::release_name(id, &release.path)) } }
+                    ": " bdi { (text) }
+                }
+                @if let Some(reproduction) = &release.reproduction {
+                    (parts::difference_list(reproduction, &release.names))
+                }
+            }
+        }
+    }
+}
+
+/// Reads the releases of a list that are not revoked and meant.
+fn describe_those(
+    head: &Head,
+    shown: &[ReleaseEntry],
+    is_meant: impl Fn(&ReleaseEntry) -> bool,
+) -> Vec<ReleaseDescription> {
+    let meant = shown.iter().filter(|entry| entry.state != ReleaseState::Revoked && is_meant(entry));
+    let meant = meant.filter_map(ReleaseEntry::index);
+    meant.filter_map(|index| describe_release(head, &index).ok().flatten()).collect()
+}
+
 /// Shows objections to what is not revoked, which come after revocations.
 fn objections(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
-    let is_meant = |entry: &&ReleaseEntry| entry.has_objections && entry.state != ReleaseState::Revoked;
-    let meant = shown.iter().filter(is_meant).filter_map(ReleaseEntry::index);
-    let found: Vec<ReleaseDescription> =
-        meant.filter_map(|index| describe_release(head, &index).ok().flatten()).collect();
+    let found = describe_those(head, shown, |entry| entry.has_objections);
     html! {
         @for release in found.iter().filter(|release| !release.objections.is_empty()) {
             section.card.hero.is-bad {
@@ -269,7 +311,7 @@ fn release_table(head: &Head, id: &RepoPath, releases: &[ReleaseEntry]) -> Marku
                     Ok(Some(summary)) => (parts::standing_cells(&summary)),
                     // An error in one must not hide the others.
                     Ok(None) | Err(_) => {
-                        td role="cell" { (parts::state(entry.state)) }
+                        td role="cell" { (parts::state(entry.state, false, None)) }
                         td role="cell" colspan="2" { "cannot be read" }
                     }
                 }
@@ -282,7 +324,7 @@ fn release_table(head: &Head, id: &RepoPath, releases: &[ReleaseEntry]) -> Marku
 /// Finds what the idle keys would lock out, by when each key last signed (D140). `None` for a while after a start.
 fn find_lockout(app: &App, file: &SignersFile) -> Option<Lockout> {
     let look = app.catalogue.is_ready().then(|| app.catalogue.look())?;
-    let last = file.keys().into_iter().filter_map(|key| Some((key, look.last_signed(&key)?))).collect();
+    let last = file.signers().into_iter().filter_map(|key| Some((key, look.last_signed(&key)?))).collect();
     drop(look);
     Some(foresee(file, &last, app.now()))
 }
@@ -309,10 +351,11 @@ fn signers(project: &ProjectOverview, lockout: Option<&Lockout>) -> Markup {
                         p.role-line { strong { (parts::role_name(role.role)) } span.rule { (parts::rule_of(group)) } }
                         (parts::people_who(&group.signers, &did))
                     }
-                } @else {
+                } @else if role.role != Role::Builder {
                     p.meta { (left_to_default(role.role)) }
                 }
             }
+            @if let Some(rebuilds) = &project.rebuilds { (what_builders_do(rebuilds)) }
             @if !project.registrars.is_empty() {
                 p.role-line { strong { "Registrars" } span.rule { "register releases, and sign nothing" } }
                 (parts::people(&project.registrars))
@@ -327,6 +370,17 @@ fn signers(project: &ProjectOverview, lockout: Option<&Lockout>) -> Markup {
                 p { span.state.bad { "lock-out" } " " (capitalised(&outlook.to_string())) "." }
             }
             p.meta { "The signers file gives the names. Only the keys count." }
+        }
+    }
+}
+
+/// Says what the keys of builders are for, below them (D259).
+fn what_builders_do(rebuilds: &RebuildPolicy) -> Markup {
+    html! {
+        p.meta.wrap {
+            "Builders make " (rebuilt_files_text(&rebuilds.files)) " from the source, state what they got, and sign nothing. "
+            @if rebuilds.required { "Clients refuse a release until enough of them got the same." }
+            @else { "Clients show what they got, and refuse nothing for it." }
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Lists of projects: all of them, those that a search finds, those below a directory.
 
-use countersign_api::catalogue::ListedRelease;
+use countersign_api::catalogue::{ListedRebuilds, ListedRelease};
 use countersign_core::documents::layout;
-use countersign_core::rules::stored::ReleaseState;
+use countersign_core::rules::{stored, stored::ReleaseState};
 use countersign_core::values::shown::{marked_name, shown_count, shown_text};
 use countersign_core::values::{bounds::PAGE_ROWS, digest::Sha256, digest::Sha512, path::RepoPath};
+use countersign_explain::reproduction::describe_reproduction;
 use countersign_store::{Head, catalogue::Catalogue, catalogue::FileDigest, catalogue::ProjectSearch};
 use maud::{Markup, html};
 
@@ -67,12 +68,12 @@ fn show_listing(catalogue: &Catalogue, digest: &FileDigest, visit: &Visit) -> Re
     let found = look.releases_with(digest, None).map_or_else(|_| Vec::new(), |found| found.releases);
     drop(look);
     let rows = html! {
-        @for ListedRelease { index_path, project_id, file_name, state, revocation_begun, .. } in &found {
+        @for ListedRelease { index_path, project_id, file_name, state, revocation_begun, rebuilds, .. } in &found {
             tr role="row" {
                 th.wrap scope="row" role="rowheader" { (parts::release_link(project_id, index_path)) }
                 td.wrap role="cell" { bdi { (marked_name(file_name.as_deref().unwrap_or_default())) } }
                 td role="cell" {
-                    @if revocation_begun.is_some() { (parts::revocation_begun()) } @else { (parts::state(*state)) }
+                    (parts::state(*state, revocation_begun.is_some(), rebuilds.as_ref()))
                 }
             }
         }
@@ -149,12 +150,18 @@ fn describe(head: &Head, project: &RepoPath) -> Markup {
             @if let Some(newest) = releases.find_newest().and_then(ReleaseEntry::index) {
                 span.newest {
                     "newest " a.wrap href=(links::page(&newest)) { bdi { (links::release_name(project, &newest)) } } " "
-                    (parts::state(ReleaseState::Complete))
+                    (parts::state(ReleaseState::Complete, false, read_rebuilds(head, &newest).as_ref()))
                 }
             }
             @if is_pending { span.state.open { "signers change pending" } }
         }
     }
+}
+
+/// How far builders have reproduced a release; `None` if they do not, or it cannot be read.
+fn read_rebuilds(head: &Head, index: &RepoPath) -> Option<ListedRebuilds> {
+    let signers = stored::signers_copy(head, index).ok()?;
+    describe_reproduction(head, index, &signers.file).ok()?.as_ref().map(ListedRebuilds::of)
 }
 
 /// Shows the counts of releases. Begun revocations come first.

@@ -1,10 +1,13 @@
 //! The page of a release: whether to use it, how to get it, its files, its signatures, its revocation.
 
+use countersign_api::catalogue::ListedRebuilds;
+use countersign_core::documents::{index::PublishedFile, layout};
+use countersign_core::rules::{reproduction::Reproduction, stored::ReleaseState};
 use countersign_core::values::{bounds::PAGE_FILES, path::RepoPath, shown::marked_name, shown::shown_text};
-use countersign_core::{documents::index::PublishedFile, documents::layout, rules::stored::ReleaseState};
 use countersign_explain::describe::release::{
     ReleaseDescription, RevocationDescription, WithdrawalDescription, describe_release, describe_withdrawal,
 };
+use countersign_explain::reproduction::count_different;
 use countersign_store::Head;
 use maud::{Markup, html};
 
@@ -32,22 +35,25 @@ pub(super) fn show(
     let (name, of) = (links::release_name(project, path), links::shown_path(project));
     let shown = &files[paging.range()];
     let verdict = Verdict::find(app, head, &release);
+    let rebuilds = release.reproduction.as_ref().map(ListedRebuilds::of);
     let body = html! {
         (parts::crumbs(Some(project)))
         h1.wrap {
             bdi { (name) } " "
-            @if release.begun_revocation.is_some() { (parts::revocation_begun()) } @else { (parts::state(release.state)) }
+            (parts::state(release.state, release.begun_revocation.is_some(), rebuilds.as_ref()))
             @if !release.objections.is_empty() { " " (parts::objected(release.objections.len())) }
         }
         (verdict.render(&release))
-        div.columns.is-doubted[release.begun_revocation.is_some()] {
+        div.columns.is-doubted[is_doubted(&release)] {
             div {
                 @if let Some(revocation) = &release.revocation { (revoked(revocation)) }
                 @if let Some(begun) = &release.begun_revocation { (begun_revocation(begun, path, visit)) }
+                (parts::differences(&release))
                 (parts::objections(&release.objections))
                 (parts::earlier_objections(path, &release.earlier_objections))
                 (download(&release, visit))
                 (signatures(&release))
+                @if let Some(reproduction) = &release.reproduction { (parts::rebuilds(reproduction, &release.names)) }
                 section aria-labelledby="files" {
                     h2 #files { "Files" }
                     (file_table(shown, release.state))
@@ -60,19 +66,28 @@ pub(super) fn show(
             }
         }
     };
-    let state = match (release.state, &release.begun_revocation) {
-        (ReleaseState::Revoked, _) => "Revoked: ",
-        (ReleaseState::Complete, Some(_)) => "Revocation begun: ",
-        (ReleaseState::Complete | ReleaseState::Collecting, _) if !release.objections.is_empty() => {
-            "Objection: "
+    let different = rebuilds.as_ref().and_then(|rebuilds| count_different(rebuilds.different));
+    let state = match (release.state, &release.begun_revocation, different) {
+        (ReleaseState::Revoked, _, _) => "Revoked: ".to_owned(),
+        (ReleaseState::Complete, Some(_), _) => "Revocation begun: ".to_owned(),
+        (ReleaseState::Complete | ReleaseState::Collecting, _, Some(different)) => format!("{different}: "),
+        (ReleaseState::Complete | ReleaseState::Collecting, _, None) if !release.objections.is_empty() => {
+            "Objection: ".to_owned()
         }
-        (ReleaseState::Complete | ReleaseState::Collecting, _) => "",
+        (ReleaseState::Complete | ReleaseState::Collecting, _, None) => String::new(),
     };
     let title = format!("{state}{name} of {of}");
     let about =
         format!("{state}{name} of {of}: {}, {}.", release.tally, parts::count(files.len(), "file", "files"));
     let (feed, changes_with_time) = (Some(links::feed(path)), verdict.changes_with_time());
     Ok(Some(Reply::Page(Page { about, feed, changes_with_time, ..Page::new(title, body) })))
+}
+
+/// Whether nothing on the page is green: some want the release revoked (D238), builders got something else, or too few have
+/// reproduced it where the project needs that (D262).
+pub(super) fn is_doubted(release: &ReleaseDescription) -> bool {
+    let is_unsettled = |found| parts::is_unsettled(&ListedRebuilds::of(found));
+    release.begun_revocation.is_some() || release.reproduction.as_ref().is_some_and(is_unsettled)
 }
 
 /// What is left of a release that was taken back.
@@ -126,14 +141,15 @@ fn download(release: &ReleaseDescription, visit: &Visit) -> Markup {
     let first = release.index.published_files.first();
     let source = first.and_then(|file| links::outside(&file.source).map(|_| file.source.as_str()));
     let base_url = visit.base_url.as_deref();
-    // Nothing on the page is green while some want the release revoked (D238).
-    let has_begun = release.begun_revocation.is_some();
+    let is_doubted = is_doubted(release);
+    let is_lacking = release.reproduction.as_ref().is_some_and(Reproduction::is_lacking);
     let sign = links::client("sign", release.path.as_str(), visit.changing_server());
     html! {
         @match release.state {
-            ReleaseState::Complete => section.card.hero.is-open[has_begun].is-good[!has_begun] aria-labelledby="download" {
+            ReleaseState::Complete => section.card.hero.is-open[is_doubted].is-good[!is_doubted] aria-labelledby="download" {
                 h2 #download { "Download and check" }
                 @match source {
+                    _ if is_lacking => p { "The client refuses to download it until builders have reproduced it." },
                     Some(source) => {
                         p { "The client fetches a file and checks all of this itself. For each file:" }
                         (parts::command(links::client("download", source, base_url)))
@@ -279,6 +295,9 @@ fn facts(release: &ReleaseDescription, visit: &Visit) -> Markup {
                     }
                     @if !release.objections.is_empty() {
                         ", " a href=(links::file(&layout::objections_of(path))) { "objections" }
+                    }
+                    @if release.reproduction.as_ref().is_some_and(|found| !found.commits.is_empty()) {
+                        ", " a href=(links::file(&layout::rebuilds_of(path))) { "rebuilds" }
                     }
                     @if release.revocation.is_some() {
                         ", " a href=(links::file(&layout::revocation_of(path))) { "revocation" }

@@ -6,12 +6,12 @@ use countersign_core::log::record::LoggedState;
 use countersign_core::proof::freshness::{QuorumCount, count_cosigned};
 use countersign_core::rules::{stored, stored::ReleaseState};
 use countersign_core::values::{path::RepoPath, time::Timestamp};
-use countersign_explain::describe::release::ReleaseDescription;
+use countersign_explain::{describe::release::ReleaseDescription, reproduction::reproduction_text};
 use countersign_store::Head;
 use maud::{Markup, html};
 
 use crate::api::state::App;
-use crate::web::{links, overview::ReleaseEntry, parts, projects};
+use crate::web::{links, overview::ReleaseEntry, parts, projects, release::is_doubted};
 
 /// What a page says about a release beside what the release itself says.
 pub(super) struct Verdict {
@@ -47,9 +47,10 @@ impl Verdict {
     }
 
     pub(super) fn render(&self, release: &ReleaseDescription) -> Markup {
-        // Nothing on the page is green while some want the release revoked (D238).
+        let complete = release.reproduction.as_ref().filter(|_| release.state == ReleaseState::Complete);
+        let lacking = complete.filter(|reproduction| reproduction.is_lacking());
         html! {
-            div.is-doubted[release.begun_revocation.is_some()] {
+            div.is-doubted[is_doubted(release)] {
                 p.lede {
                     @match release.state {
                         ReleaseState::Collecting => { (collecting(release)) ". Do not use it yet." }
@@ -59,6 +60,9 @@ impl Verdict {
                         }
                         ReleaseState::Revoked => "Do not use it. Its signers have revoked it.",
                     }
+                }
+                @if let Some(lacking) = lacking {
+                    p.lede { "Do not use it yet. It is " bdi { (reproduction_text(lacking, &release.names)) } "." }
                 }
                 @if let Some(witnessed) = &self.witnessed { p.lede { (self.describe(witnessed)) } }
                 @if let Some(newest) = &self.newest {

@@ -148,6 +148,7 @@ impl Asked {
             h1 { "Verify a file" }
             @if let Some(release) = release {
                 @if let Some(begun) = &release.begun_revocation { (begun_revocation(begun, &release.path, visit)) }
+                (parts::differences(release))
                 (parts::objections(&release.objections))
             }
             p.lede {

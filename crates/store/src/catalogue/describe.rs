@@ -2,13 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use countersign_api::catalogue::{ListedObjection, ListedRelease, ReleaseState, WaitingFile, WaitingKind};
+use countersign_api::catalogue::{
+    ListedObjection, ListedRebuilds, ListedRelease, ReleaseState, WaitingFile, WaitingKind,
+};
 use countersign_core::documents::signers::{Role, SignersFile, keys_of};
 use countersign_core::documents::{layout, signatures::SignatureSet};
 use countersign_core::rules::{quorum, quorum::Consent, snapshot::ReadError, snapshot::Snapshot, stored};
 use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
 use countersign_explain::describe::proposal::summarise_proposal;
 use countersign_explain::describe::release::{RevocationDescription, summarise_release};
+use countersign_explain::reproduction::list_asked;
 
 use crate::catalogue::facts::Seconds;
 
@@ -46,6 +49,7 @@ impl KnownRelease<'_> {
             revocation_reason: revoked.or(release.begun).map(|revocation| revocation.reason),
             signatures: release.tally,
             objections: release.objections.standing().len(),
+            rebuilds: release.reproduction.as_ref().map(ListedRebuilds::of),
         }))
     }
 
@@ -62,6 +66,7 @@ impl KnownRelease<'_> {
             since: begun.signatures.first_signed().unwrap_or(begun.timestamp),
             by: begun.initiator,
             objections: Vec::new(),
+            rebuilds: None,
             waits_until: None,
             completes: quorum::is_met(
                 &begun.signers.revocation_groups(),
@@ -93,11 +98,49 @@ impl KnownRelease<'_> {
             by: stored::registrant(snapshot, &self.path)?,
             reason: None,
             objections: ListedObjection::list(&release.objections),
+            rebuilds: release.reproduction.as_ref().map(ListedRebuilds::of),
             waits_until: None,
             completes: quorum::is_met(
                 release.signers.file.artifact_groups(),
                 &signers_with(&release.signatures, key),
             ),
+        }))
+    }
+
+    /// Describes the release as something that a builder is asked to build. `None` if it is not, or not any more.
+    pub(super) fn describe_unbuilt(
+        &self,
+        snapshot: &impl Snapshot,
+        key: &PublicKey,
+    ) -> Result<Option<WaitingFile>, ReadError> {
+        let active = stored::active_signers(snapshot, self.project)?;
+        if !active.is_some_and(|active| keys_of(active.file.builder_groups()).any(|builder| builder == *key))
+        {
+            return Ok(None);
+        }
+        let Some(release) = summarise_release(snapshot, &self.path)? else { return Ok(None) };
+        let asked = release.reproduction.filter(|reproduction| list_asked(reproduction).contains(key));
+        let Some(reproduction) = asked.filter(|_| release.state != ReleaseState::Revoked) else {
+            return Ok(None);
+        };
+        Ok(Some(WaitingFile {
+            kind: WaitingKind::Rebuild,
+            file_path: self.path.clone(),
+            project_id: self.project.clone(),
+            tag: self.tag(),
+            collected: reproduction.tally.collected,
+            needed: reproduction.tally.needed,
+            roles: vec![Role::Builder],
+            since: time_of(self.registered_at),
+            by: stored::registrant(snapshot, &self.path)?,
+            reason: None,
+            objections: ListedObjection::list(&release.objections),
+            rebuilds: Some(ListedRebuilds::of(&reproduction)),
+            waits_until: None,
+            completes: reproduction.files.values().all(|agreed| {
+                let with_key = agreed.iter().copied().chain([*key]).collect();
+                quorum::is_met(reproduction.groups(), &with_key)
+            }),
         }))
     }
 }
@@ -128,6 +171,7 @@ pub(super) fn describe_proposal(
         by: summary.submitter,
         reason: None,
         objections: Vec::new(),
+        rebuilds: None,
         waits_until: summary.waits_until,
         completes: [&summary.signatures, &summary.metadata_signatures]
             .into_iter()

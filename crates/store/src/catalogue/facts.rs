@@ -11,6 +11,7 @@ use countersign_core::rules::snapshot::{ReadError, Snapshot, StoredSigners};
 use countersign_core::rules::{quorum, stored};
 use countersign_core::values::digest::{HexDigest, Sha256, Sha512};
 use countersign_core::values::{bounds::FILE_BYTES, key::PublicKey, path::RepoPath, time::Timestamp, wire};
+use countersign_explain::reproduction::{describe_reproduction, list_asked};
 use gix::objs::Kind;
 use serde::Deserialize;
 use smol_str::SmolStr;
@@ -36,6 +37,8 @@ pub(super) struct ReleaseFacts {
     /// Who signed the revocation in force.
     pub(super) revoked_by: Vec<(PublicKey, Seconds)>,
     pub(super) begun: Option<BegunFacts>,
+    /// The builders who are asked to build it.
+    pub(super) unbuilt: Vec<PublicKey>,
 }
 
 /// A revocation that waits for more signatures.
@@ -83,6 +86,10 @@ impl ReleaseFacts {
             ReleaseState::Complete => (hash_digests(&index, hasher), read_begun(reading, path)?),
             ReleaseState::Revoked => (hash_digests(&index, hasher), None),
         };
+        let unbuilt = match state {
+            ReleaseState::Collecting | ReleaseState::Complete => list_unbuilt(reading, path)?,
+            ReleaseState::Revoked => Vec::new(),
+        };
         Ok(Some(Self {
             project,
             tail: tail.into(),
@@ -92,8 +99,15 @@ impl ReleaseFacts {
             signed: list_times(&set),
             revoked_by,
             begun,
+            unbuilt,
         }))
     }
+}
+
+fn list_unbuilt(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Vec<PublicKey>, ReadError> {
+    let signers = stored::signers_copy(snapshot, path)?;
+    let reproduction = describe_reproduction(snapshot, path, &signers.file)?;
+    Ok(reproduction.as_ref().map(list_asked).into_iter().flatten().collect())
 }
 
 fn list_times(set: &SignatureSet) -> Vec<(PublicKey, Seconds)> {

@@ -3,16 +3,16 @@
 use std::{cmp::Reverse, ops::Bound};
 
 use countersign_api::catalogue::{
-    KeyListing, KeyPendingResponse, KeyResponse, KeySignedResponse, ReleaseState, SignedRelease, WaitingFile,
-    WaitingKind,
+    KeyListing, KeyPendingResponse, KeyResponse, KeySignedResponse, ListedRebuilds, ReleaseState,
+    SignedRelease, WaitingFile, WaitingKind,
 };
 use countersign_core::documents::{layout, layout::Signable, signers::keys_of};
 use countersign_core::rules::{quorum, snapshot::ReadError, snapshot::Snapshot, stored};
 use countersign_core::values::bounds::{KEY_ENTRIES, LIST_ENTRIES};
 use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
-use countersign_explain::describe::release::RevocationDescription;
+use countersign_explain::{describe::release::RevocationDescription, reproduction::describe_reproduction};
 
-use crate::catalogue::describe::{describe_proposal, explicit_roles, time_of, waits_for};
+use crate::catalogue::describe::{KnownRelease, describe_proposal, explicit_roles, time_of, waits_for};
 use crate::catalogue::look::{List, Look, UnknownAfter};
 use crate::catalogue::{facts::Seconds, facts::seconds, tables::KeyId, tables::ProjectId, tables::ReleaseId};
 
@@ -31,7 +31,8 @@ struct Candidate<'a> {
 }
 
 impl Look<'_> {
-    /// What waits for this key: begun revocations, signers files, releases, of each kind the oldest first.
+    /// What waits for this key: begun revocations, signers files, releases to sign and to build, of each kind the oldest
+    /// first.
     pub fn pending_for(&self, key: &PublicKey) -> KeyPendingResponse {
         let mut list = List::of(&self.head);
         let mut more = self.list_revocations(key, &mut list);
@@ -50,6 +51,13 @@ impl Look<'_> {
                 break;
             }
             list.add(|reading| self.read_candidate(reading, &candidate, key));
+        }
+        for release in self.unbuilt_by(key) {
+            if list.is_full() {
+                more = true;
+                break;
+            }
+            list.add(|reading| release.describe_unbuilt(reading, key));
         }
         KeyPendingResponse { public_key: *key, pending: list.entries, more }
     }
@@ -214,17 +222,16 @@ impl Look<'_> {
     ) -> Result<Option<SignedRelease>, ReadError> {
         let release = self.known(release);
         let Some((state, set)) = stored::index_signatures(snapshot, &release.path)? else { return Ok(None) };
+        let signers = stored::signers_copy(snapshot, &release.path)?.file;
         let decisive = match state {
             ReleaseState::Collecting => false,
             ReleaseState::Complete | ReleaseState::Revoked => {
                 let mut others = set.signers();
                 others.remove(key);
-                !quorum::is_met(
-                    stored::signers_copy(snapshot, &release.path)?.file.artifact_groups(),
-                    &others,
-                )
+                !quorum::is_met(signers.artifact_groups(), &others)
             }
         };
+        let reproduction = describe_reproduction(snapshot, &release.path, &signers)?;
         Ok(Some(SignedRelease {
             index_path: release.path.clone(),
             project_id: release.project.clone(),
@@ -232,6 +239,7 @@ impl Look<'_> {
             state,
             signed_at: time_of(at),
             decisive,
+            rebuilds: reproduction.as_ref().map(ListedRebuilds::of),
         }))
     }
 
@@ -239,6 +247,17 @@ impl Look<'_> {
         let range = |id| (id, ProjectId::MIN)..=(id, ProjectId::MAX);
         let listed = id.into_iter().flat_map(move |id| self.tables.listed.range(range(id)));
         listed.map(|(_, project)| (*project, self.tables.project(*project)))
+    }
+
+    /// The releases that this key is asked to build, in projects that list it now.
+    fn unbuilt_by(&self, key: &PublicKey) -> impl Iterator<Item = KnownRelease<'_>> {
+        let range = |id| (id, Seconds::MIN, ReleaseId::MIN)..=(id, Seconds::MAX, ReleaseId::MAX);
+        let id = self.tables.key_id(key);
+        let asked = id.into_iter().flat_map(move |id| self.tables.unbuilt.range(range(id)));
+        let is_listed = |(key, _, release): &&_| {
+            self.tables.listed.contains(&(*key, self.tables.release(*release).project))
+        };
+        asked.filter(is_listed).map(|(_, _, release)| self.known(*release))
     }
 
     /// Revocations that wait for more signatures, each with those who have nothing more to do for it.

@@ -41,6 +41,9 @@ pub(super) struct Tables {
     /// Revocations that wait for more signatures, the oldest first, with those who have nothing more to do.
     pub(super) begun: BTreeMap<(ProjectId, Seconds, ReleaseId), Box<[KeyId]>>,
     begun_since: HashMap<ReleaseId, Seconds>,
+    /// Builders, with the releases that they are asked to build, the oldest first.
+    pub(super) unbuilt: BTreeSet<(KeyId, Seconds, ReleaseId)>,
+    asked_builders: HashMap<ReleaseId, Box<[KeyId]>>,
     /// Projects whose signers files in force list a key.
     pub(super) listed: BTreeSet<(KeyId, ProjectId)>,
     /// Projects by their names in small letters, the last name first: those with signers in force here, the others
@@ -193,6 +196,11 @@ impl Tables {
             self.begun.insert((project, begun.since, id), joined);
             self.begun_since.insert(id, begun.since);
         }
+        if !facts.unbuilt.is_empty() {
+            let asked: Box<[_]> = facts.unbuilt.iter().map(|key| self.intern_key(key)).collect();
+            self.unbuilt.extend(asked.iter().map(|key| (*key, facts.registered_at, id)));
+            self.asked_builders.insert(id, asked);
+        }
         for (key, at) in &facts.revoked_by {
             self.note_act(key, *at);
         }
@@ -238,6 +246,9 @@ impl Tables {
         }
         if let Some(since) = self.begun_since.remove(&id) {
             self.begun.remove(&(project, since, id));
+        }
+        for key in self.asked_builders.remove(&id).unwrap_or_default() {
+            self.unbuilt.remove(&(key, registered_at, id));
         }
         for (key, at) in self.collecting.remove(&id).unwrap_or_default() {
             if self.signed.remove(&(key, Reverse(at), id)) {

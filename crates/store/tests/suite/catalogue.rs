@@ -61,6 +61,7 @@ async fn a_digest_finds_complete_and_revoked_releases_and_no_others() {
         revocation_begun: None,
         signatures: Tally { collected: 2, needed: 2 },
         objections: 0,
+        rebuilds: None,
     };
     assert_eq!(found(&team, &sha256("two")), std::slice::from_ref(&release));
     assert_eq!(found(&team, &sha512("two")), std::slice::from_ref(&release));

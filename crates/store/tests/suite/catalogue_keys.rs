@@ -1,10 +1,11 @@
 //! The catalogue by key: where it is listed, what it signed, and what waits for it (D52).
 
 use countersign_api::catalogue::{
-    KeyListing, KeyPendingResponse, ReleaseState, SignedRelease, WaitingFile, WaitingKind,
+    KeyListing, KeyPendingResponse, ListedRebuilds, ReleaseState, SignedRelease, WaitingFile, WaitingKind,
 };
 use countersign_core::documents::signers::Role;
 use countersign_core::values::{bounds::KEY_ENTRIES, bounds::LIST_ENTRIES, key::SecretKey};
+use countersign_store::catalogue::WantedReleases;
 use countersign_testing::{Signers, alice, bob, carol, dave, key, mallory, shifted_seconds, signers};
 
 use crate::support::{path, team::Team, team::time};
@@ -57,6 +58,7 @@ async fn a_release_waits_for_the_artifact_signers_who_have_not_signed() {
         by: Some(carol().public_key()),
         reason: None,
         objections: Vec::new(),
+        rebuilds: None,
         waits_until: None,
         completes: collected == 1,
     };
@@ -94,6 +96,7 @@ async fn a_begun_revocation_waits_for_every_revoker_who_has_not_joined() {
         by: Some(carol().public_key()),
         reason: Some("a bad build".to_owned()),
         objections: Vec::new(),
+        rebuilds: None,
         waits_until: None,
         completes: true,
     };
@@ -229,6 +232,7 @@ async fn a_key_is_known_by_where_it_is_listed_and_what_it_signed_last() {
             state,
             signed_at: time(minute),
             decisive: state == ReleaseState::Complete,
+            rebuilds: None,
         };
         let newest = release(&second, "v2", ReleaseState::Collecting, signed);
         let oldest = release(&first, "v1", ReleaseState::Complete, signed - 3);
@@ -242,6 +246,73 @@ async fn a_key_is_known_by_where_it_is_listed_and_what_it_signed_last() {
     // What was corrected has to be signed again.
     team.add(APP, "v2", &["other"], &alice()).await;
     assert_eq!(team.catalogue.look().describe_key(&bob().public_key()).signed_count, 1);
+}
+
+/// Two of three builders have to get the same.
+#[tokio::test]
+async fn a_release_waits_for_its_builders_until_enough_of_them_got_the_same() {
+    let builders = [key(21), key(22), key(23)];
+    let [first, second, third] = &builders;
+    let file = |timestamp| signers(timestamp).artifact(1, [&alice()]).admin(1, [&carol()]);
+    let team = Team::new();
+    let everyone = [&alice(), &carol(), first, second, third];
+    let rebuilt = file("2026-01-31T10:00:00Z").builders(2, builders.each_ref()).reproduced_first();
+    team.activate(APP, &rebuilt, &everyone).await;
+    let index = team.add(APP, "v1", &["one"], &alice()).await;
+    let added = team.minute();
+    let rebuilds = |collected, different| ListedRebuilds {
+        reproduced: collected == 2,
+        collected,
+        needed: 2,
+        required: true,
+        different,
+    };
+    let waiting = |collected, different| WaitingFile {
+        kind: WaitingKind::Rebuild,
+        file_path: path(&index),
+        project_id: path(APP),
+        tag: Some("v1".to_owned()),
+        collected,
+        needed: 2,
+        roles: vec![Role::Builder],
+        since: time(added),
+        by: Some(alice().public_key()),
+        reason: None,
+        objections: Vec::new(),
+        rebuilds: Some(rebuilds(collected, different)),
+        waits_until: None,
+        completes: collected == 1,
+    };
+    assert_eq!(pending(&team, first), [waiting(0, 0)]);
+    assert_eq!(kinds(&team, &alice()), [WaitingKind::Release]);
+    team.rebuild(&index, &["other"], first).await;
+    assert_eq!(pending(&team, &alice())[0].rebuilds, Some(rebuilds(0, 1)));
+    assert_eq!((pending(&team, first), pending(&team, second)), (vec![], vec![waiting(0, 1)]));
+    team.rebuild(&index, &["one"], first).await;
+    team.sign(&index, &[&alice()]).await;
+    // Who registered a release is known while it collects signatures.
+    let complete = |collected| WaitingFile { by: None, ..waiting(collected, 0) };
+    let check = |team: &Team, collected| {
+        assert_eq!((pending(team, first), pending(team, &alice())), (vec![], vec![]));
+        let asked = if collected == 2 { vec![] } else { vec![complete(collected)] };
+        assert_eq!(pending(team, third), asked);
+        let look = team.catalogue.look();
+        let wanted = WantedReleases { project: path(APP), tag: None, state: None };
+        let listed = look.releases_of(&wanted, None).unwrap().releases;
+        assert_eq!(listed[0].rebuilds, Some(rebuilds(collected, 0)));
+        let signed = look.describe_key(&alice().public_key()).signed;
+        assert_eq!(signed[0].rebuilds, Some(rebuilds(collected, 0)));
+    };
+    check(&team, 1);
+    let team = team.restart();
+    check(&team, 1);
+    // A key that is no builder any more cannot state anything.
+    team.propose(APP, &file("2026-02-01T10:00:00Z").builders(1, [first, second]), &carol()).await;
+    team.sign_signers(APP, &[&carol()]).await;
+    assert_eq!((pending(&team, third), pending(&team, second)), (vec![], vec![complete(1)]));
+    team.rebuild(&index, &["one"], second).await;
+    check(&team, 2);
+    check(&team.restart(), 2);
 }
 
 #[tokio::test]

@@ -153,12 +153,7 @@ async fn object(State(app): State<App>, request: Authenticated) -> Result<Json<C
 }
 
 async fn rebuild(State(app): State<App>, request: Authenticated) -> Result<Json<RebuildResponse>, ApiError> {
-    let is_same = state(&app, &request, StatementKind::Rebuild).await?;
-    let message = match is_same {
-        true => "Rebuild recorded: the same files",
-        false => "Rebuild recorded: it differs from the release, and everyone sees that",
-    };
-    Ok(Json(RebuildResponse { success: true, message: message.to_owned(), is_same }))
+    Ok(Json(RebuildResponse::new(state(&app, &request, StatementKind::Rebuild).await?)))
 }
 
 /// Records a statement, and says whether it is in force.

@@ -1,8 +1,9 @@
 //! A commit is legal where the rules give exactly what it changed, and nowhere else.
 
+use countersign_core::documents::rebuilds::{RebuildsFile, StoredRebuild};
 use countersign_core::documents::{index::PublishedFile, signatures::Collected, signatures::SignatureSet};
 use countersign_core::rules::decide::withdraw::{repeat_withdrawal, withdraw};
-use countersign_core::values::wire;
+use countersign_core::values::{digest::Sha512, key::PublicKey, wire};
 use countersign_store::audit::replay::{MAX_FETCH, ReplayFault, Violation};
 use countersign_testing::*;
 
@@ -171,6 +172,49 @@ fn a_message_is_the_one_of_its_change() {
     }
 }
 
+/// What a server could write that wants a release to look reproduced, or a builder to look wrong.
+#[test]
+fn what_no_builder_stated_is_found() {
+    let rebuilds = path(&format!("{INDEX}{}", wire::REBUILDS_SUFFIX));
+    let steps = everything().steps;
+    let stated: Vec<&Recorded> = steps.iter().filter(|step| step.message.contains(" rebuild of ")).collect();
+    assert_eq!(stated.len(), 5);
+    for step in stated {
+        let (same, other) = ("Record a rebuild of", "Record a different rebuild of");
+        let message = match step.message.strip_prefix(same) {
+            Some(rest) => format!("{other}{rest}"),
+            None => step.message.replacen(other, same, 1),
+        };
+        Recorded { message, ..step.clone() }.violations();
+
+        let file = RebuildsFile::parse(&step.after.bytes(rebuilds.as_str())).expect("what builders state");
+        let is_by = |builder: &PublicKey| step.message.contains(&format!("By: {builder}"));
+        let builder = *file.entries.keys().find(|key| is_by(key)).expect("a builder");
+        let stated = file.entries[&builder].clone();
+        let mut forged = stated.clone();
+        forged.document.source_commit = "f".repeat(40);
+        forged.text = String::from_utf8(forged.document.write()).expect("text");
+        forged.signature = mallory().sign(&Sha512::of(forged.text.as_bytes()));
+        let with = |key: PublicKey, said: &StoredRebuild| {
+            let mut wrong = file.clone();
+            wrong.entries.insert(key, said.clone());
+            wrong
+        };
+        let mut without_it = file.clone();
+        without_it.entries.remove(&builder);
+        let mut alone = file.clone();
+        alone.entries.retain(|key, _| *key == builder);
+        let stranger = mallory().public_key();
+        let wrong =
+            [with(builder, &forged), with(stranger, &forged), with(stranger, &stated), without_it, alone];
+        for wrong in wrong.iter().filter(|wrong| **wrong != file) {
+            let mut tampered = step.clone();
+            tampered.after.put(&rebuilds, &wrong.write());
+            assert_names(&tampered, rebuilds.as_str());
+        }
+    }
+}
+
 #[test]
 fn every_state_needs_the_one_before_it() {
     let steps = everything().steps;
@@ -323,7 +367,7 @@ fn a_server_writes_whole_seconds() {
 fn who_signed_before_may_carry_out_what_a_rotation_made_sufficient() {
     let mut recorder = Recorder::new();
     recorder.register(&team("2026-01-31T10:00:00Z"), &alice());
-    recorder.sign(PENDING, &[&alice(), &bob(), &carol(), &dave(), &key(5), &key(6)]);
+    recorder.sign(PENDING, &[&alice(), &bob(), &carol(), &dave(), &key(5), &key(6), &key(8), &key(9)]);
     recorder.act(|world| world.add_release(&release("v1", "one"), &alice())).expect("a release");
     recorder.sign(INDEX, &[&alice(), &bob()]);
     let document = recorder.world.revocation_document("a bad build");
@@ -345,7 +389,7 @@ fn signatures_of_people_who_may_not_sign_are_refused_in_words() {
     let mut step = steps[at.expect("a signature on the index")].clone();
     let set_path = format!("{INDEX}.signatures.json.pending");
     let mut set = SignatureSet::parse(&step.before.bytes(&set_path)).expect("a set");
-    let digest = countersign_core::values::digest::Sha512::of(&step.before.bytes(INDEX));
+    let digest = Sha512::of(&step.before.bytes(INDEX));
     let stranger = mallory();
     set.add(stranger.public_key(), Collected { signature: stranger.sign(&digest), collected_at: step.time });
     step.after.put(&path(&set_path), &set.write());

@@ -8,7 +8,7 @@ use countersign_core::rules::{auth::sign_request, snapshot::Change};
 use countersign_core::values::{key::SecretKey, path::RepoPath, time::Timestamp};
 use countersign_store::audit::replay::{CommitStep, Replay, Violation};
 use countersign_testing::{
-    INDEX, PENDING, Repo, Signers, World, alice, bob, carol, dave, key, path, release, signers,
+    INDEX, PENDING, Repo, Signers, World, alice, bob, carol, dave, key, path, published, release, signers,
 };
 
 /// One commit: the states around it, and what it says.
@@ -93,6 +93,17 @@ impl Recorder {
         });
     }
 
+    /// States that a file of this content comes from the source.
+    pub(crate) fn rebuild(&mut self, content: &str, by: &SecretKey) {
+        let mut document = self.world.rebuild();
+        document.files[0].digests = published("app.tar.gz", content).digests;
+        // A test flips the byte in the middle of a file. There must be no time, which is not proven to the second.
+        if by.public_key() == key(9).public_key() {
+            document.source_commit = "0".repeat(64);
+        }
+        self.act(|world| world.state(&document, by)).expect("a rebuild");
+    }
+
     pub(crate) fn sign(&mut self, file: &str, keys: &[&SecretKey]) {
         for key in keys {
             self.act(|world| world.sign(file, key)).expect("a signature");
@@ -152,6 +163,7 @@ pub(crate) fn team(timestamp: &str) -> Signers {
         .artifact(2, [&alice(), &bob()])
         .master(1, [&dave()])
         .revocation(2, [&carol(), &key(5), &key(6)])
+        .builders(2, [&key(8), &key(9)])
 }
 
 /// The first step of [`everything`], as a store asks for it.
@@ -162,7 +174,7 @@ pub(crate) fn first_of_everything(_: Timestamp) -> Change {
 /// A history with every kind of commit.
 pub(crate) fn everything() -> Recorder {
     let mut recorder = Recorder::new();
-    let everyone = [&alice(), &bob(), &carol(), &dave(), &key(5), &key(6)];
+    let everyone = [&alice(), &bob(), &carol(), &dave(), &key(5), &key(6), &key(8), &key(9)];
     recorder.register(&team("2026-01-30T10:00:00Z"), &alice());
     recorder.sign(PENDING, &[&alice()]);
     recorder.act(World::drop_pending).expect("dropped");
@@ -176,11 +188,15 @@ pub(crate) fn everything() -> Recorder {
         .act(|world| world.object(Some("nor mine, and I have built it on two machines"), &bob()))
         .expect("an objection");
     recorder.act(|world| world.object(None, &carol())).expect("taken back");
+    recorder.rebuild("other", &key(8));
+    recorder.rebuild("zero", &key(9));
+    recorder.rebuild("zero", &key(8));
     recorder.sign(INDEX, &[&bob()]);
     recorder.act(|world| world.withdraw(&alice())).expect("withdrawn");
     recorder.act(|world| world.add_release(&release("v1", "one"), &alice())).expect("a release");
     recorder.sign(INDEX, &[&alice()]);
     recorder.act(|world| world.add_release(&release("v1", "two"), &bob())).expect("a correction");
+    recorder.rebuild("two", &key(8));
     recorder.sign(INDEX, &[&bob()]);
     let next = team("2026-02-01T10:00:00Z");
     recorder.propose(&next, &alice());
@@ -191,6 +207,7 @@ pub(crate) fn everything() -> Recorder {
     recorder.sign(PENDING, &[&bob()]);
     recorder.sign(INDEX, &[&bob(), &alice()]);
     recorder.act(|world| world.object(Some("too late"), &dave())).expect("an objection");
+    recorder.rebuild("other", &key(9));
     let document = recorder.world.revocation_document("a bad build");
     for revoker in [key(5), carol()] {
         let request = recorder.world.revoke_request(&document, &revoker);

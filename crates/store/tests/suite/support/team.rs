@@ -3,15 +3,17 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use countersign_core::documents::statement::{Revocation, StatementKind};
+use countersign_core::documents::statement::{Rebuild, Revocation, StatementKind};
 use countersign_core::rules::decide::assets::{Release, register_assets};
 use countersign_core::rules::decide::{
-    Proposal, proposal::drop_pending, register::register, sign::sign, statement::revoke, update::update,
+    Proposal, proposal::drop_pending, rebuild::rebuild, register::register, sign::sign, statement::revoke,
+    update::update,
 };
 use countersign_core::rules::snapshot::{Change, Snapshot as _};
 use countersign_core::values::digest::{Sha256, Sha512};
 use countersign_core::values::{key::SecretKey, path::RepoPath, time::Timestamp};
 use countersign_store::{Head, Store, catalogue::Catalogue, catalogue::FileDigest};
+use countersign_testing::evidence::rebuild_of;
 use countersign_testing::{FOURTEEN_DAYS, Signers, origin, published, signed_request, signed_statement};
 
 use super::{Fixture, path, requests::submission};
@@ -146,6 +148,19 @@ impl Team {
         let timestamp = time(self.minute());
         let document = Revocation { reason: reason.to_owned(), timestamp, subject_digest, initiator: None };
         String::from_utf8(document.write()).unwrap()
+    }
+
+    /// States that files of these contents come from the source.
+    pub(crate) async fn rebuild(&self, index: &str, contents: &[&str], by: &SecretKey) {
+        let bytes = self.store.head().read(&path(index)).unwrap().unwrap();
+        let now = self.pass();
+        let stated = rebuild_of(&path(index), std::str::from_utf8(&bytes).unwrap());
+        let mut document = Rebuild { timestamp: now, ..stated };
+        for (file, content) in document.files.iter_mut().zip(contents) {
+            file.digests = published("file", content).digests;
+        }
+        let statement = signed_statement(StatementKind::Rebuild, &path(index), &document.write(), by);
+        self.decide(move |head| rebuild(head, &statement, now)).await;
     }
 
     /// Gives whether it is revoked now.

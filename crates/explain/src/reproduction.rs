@@ -1,0 +1,120 @@
+//! How far builders have reproduced a release, in words (D261, D262). Client and pages say the same.
+
+use std::collections::BTreeSet;
+
+use countersign_core::documents::{index::AssetName, index::ReleaseIndex, signers::SignersFile};
+use countersign_core::rules::snapshot::{ReadError, Snapshot};
+use countersign_core::rules::{reproduction::Reproduction, stored};
+use countersign_core::values::{key::PublicKey, path::RepoPath, shown::marked_name, shown::plural};
+
+use crate::progress::{Names, list_called};
+
+/// The most files and commits that a sentence names.
+const MOST_NAMED: usize = 4;
+/// As many digits of a commit as tell commits apart.
+const COMMIT_DIGITS: usize = 12;
+
+/// Reads how far the release at `path` is reproduced; `None` if its signers file names no builders. Only then it reads the
+/// index, which can be large.
+pub fn describe_reproduction(
+    snapshot: &impl Snapshot,
+    path: &RepoPath,
+    signers: &SignersFile,
+) -> Result<Option<Reproduction>, ReadError> {
+    let Some(policy) = signers.rebuilds() else { return Ok(None) };
+    let index = stored::parse_stored(path, ReleaseIndex::parse(&stored::require(snapshot, path)?))?;
+    Ok(Some(Reproduction::judge(&index, policy, &stored::rebuilds(snapshot, path)?)))
+}
+
+/// The builders who are asked: those who have stated nothing about a release that is not reproduced. Where builders make
+/// none of the files, no one is.
+pub fn list_asked(reproduction: &Reproduction) -> BTreeSet<PublicKey> {
+    match reproduction.is_reproduced() || reproduction.files.is_empty() {
+        true => BTreeSet::new(),
+        false => reproduction.missing(),
+    }
+}
+
+/// Says how far, as in `reproduced by 2 of 2 (any 2 of 3 builders) from commit 0123456789ab…`, or
+/// `reproduced by 1 of 2 (any 2 of 3 builders) from commit 0123456789ab…; 1 more from bob or carol`.
+pub fn reproduction_text(reproduction: &Reproduction, names: &Names) -> String {
+    if reproduction.files.is_empty() {
+        return "not reproduced: it has no file that builders make".to_owned();
+    }
+    let tally = reproduction.tally;
+    let rules = reproduction.groups().iter().map(|group| {
+        let size = group.signers.len();
+        format!("any {} of {size} builder{}", group.threshold, plural(size))
+    });
+    let rules: Vec<String> = rules.collect();
+    let (collected, needed) = (tally.collected, tally.needed);
+    let text = format!("reproduced by {collected} of {needed} ({})", rules.join(", and "));
+    let text = format!("{text}{}", from_commits(&reproduction.sources()));
+    if reproduction.is_reproduced() {
+        return text;
+    }
+    let more = needed.saturating_sub(collected);
+    let missing = names.in_order(reproduction.missing());
+    let called: Vec<String> = missing.iter().map(|signer| names.called(signer.key)).collect();
+    match called.is_empty() {
+        true => format!("{text}; {more} more"),
+        false => {
+            format!("{text}; {more} more from {}", list_called(called.iter().map(String::as_str), " or "))
+        }
+    }
+}
+
+/// Says what each builder found who got something else, as in `carol got something else: app.tar.gz from commit …`.
+pub fn different_lines(reproduction: &Reproduction, names: &Names) -> Vec<String> {
+    let builders = names.in_order(reproduction.different.keys().copied());
+    let line = |key| format!("{} {}", names.called(key), builder_text(reproduction, &key));
+    builders.iter().map(|signer| line(signer.key)).collect()
+}
+
+/// Says what a builder got, as in `got something else: app.tar.gz from commit …` or `got 2 of 3 files the same from commit …`.
+pub fn builder_text(reproduction: &Reproduction, key: &PublicKey) -> String {
+    let Some(commit) = reproduction.commits.get(key) else { return "has stated nothing".to_owned() };
+    let from = from_commits(&[commit.as_str()].into());
+    let all = reproduction.files.len();
+    let same = reproduction.files.values().filter(|agreed| agreed.contains(key)).count();
+    match reproduction.different.get(key) {
+        Some(files) => format!("got something else: {}{from}", list_files(files)),
+        None if same == all => format!("got the same{from}"),
+        None => format!("got {same} of {all} files the same{from}"),
+    }
+}
+
+/// Says in a headline that builders got something else, as in `1 builder got something else: app.tar.gz`.
+pub fn different_text(reproduction: &Reproduction) -> Option<String> {
+    let different = &reproduction.different;
+    let files: BTreeSet<&AssetName> = different.values().flatten().collect();
+    let files: Vec<AssetName> = files.into_iter().cloned().collect();
+    Some(format!("{}: {}", count_different(different.len())?, list_files(&files)))
+}
+
+/// Says how many builders got something else, as in `1 builder got something else`; `None` if none did.
+pub fn count_different(builders: usize) -> Option<String> {
+    (builders > 0).then(|| format!("{builders} builder{} got something else", plural(builders)))
+}
+
+fn list_files(files: &[AssetName]) -> String {
+    let shown = files.iter().take(MOST_NAMED).map(|name| marked_name(name.as_str()));
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    match files.len().saturating_sub(MOST_NAMED) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+fn from_commits(commits: &BTreeSet<&str>) -> String {
+    let short = |commit: &&str| format!("{}…", &commit[..COMMIT_DIGITS]);
+    let mut shown: Vec<String> = commits.iter().take(MOST_NAMED).map(short).collect();
+    if commits.len() > MOST_NAMED {
+        shown.push(format!("{} more", commits.len() - MOST_NAMED));
+    }
+    match shown.len() {
+        0 => String::new(),
+        1 => format!(" from commit {}", shown[0]),
+        _ => format!(" from commits {}", shown.join(", ")),
+    }
+}
