@@ -232,6 +232,54 @@ test("a begun revocation is in the headline, and refused by those who are strict
   assert.deepEqual([plain.begun, plain.objections], [null, []]);
 });
 
+test("what builders got is told, and needed where the signers file says so", async () => {
+  const told = async (name) => {
+    const { headline, reproduction } = await verify(bundles[`${name}.json`]);
+    return [headline, reproduction];
+  };
+  const plain = "Verified the release: v1 of https://github.com/acme/app";
+  const other = "Verified, but 1 builder got something else: app.tar.gz (the release: v1 of https://github.com/acme/app)";
+  const commits = ["0123456789abcdef0123456789abcdef01234567"];
+  const full = { isRequired: true, isReproduced: true, collected: 2, needed: 2, commits, different: [] };
+  assert.deepEqual(await told("good-plain"), [plain, null]);
+  for (const name of ["good-reproduced", "good-reproduced-by-fido-keys"]) assert.deepEqual(await told(name), [plain, full]);
+  const two = { ...full, commits: [...commits, "ab".repeat(32)] };
+  assert.deepEqual(await told("good-reproduced-from-other-commits-and-by-one-digest"), [plain, two]);
+  assert.deepEqual(await told("good-reproduced-by-a-builder-of-two-groups"), [plain, { ...full, collected: 3, needed: 3 }]);
+  const [said, { different, ...rest }] = await told("good-reproduced-and-one-builder-got-something-else");
+  assert.deepEqual([said, { ...rest, different: [] }], [other, full]);
+  const [{ key, ...found }, ...others] = different;
+  assert.deepEqual([found, others], [{ name: null, files: ["app.tar.gz"], commit: commits[0] }, []]);
+  const [lone, { isRequired, isReproduced, collected, needed }] = await told("good-not-reproduced-and-not-required");
+  assert.deepEqual([lone, isRequired, isReproduced, collected, needed], [other, false, false, 1, 2]);
+  // It is the project's own wish, so whether this is the project comes first.
+  const lacking = bundles["not-reproduced-by-enough.json"];
+  const { details } = await refusal(verify(lacking), "not_reproduced", /^v1 of https:\/\/github\.com\/acme\/app is not reproduced: it has 1 of 2; 1 more, and /);
+  assert.match(details.join(), /^svc-pub:\S{43} got something else: app\.tar\.gz from commit 0123456789ab…$/);
+  await refusal(verify(lacking, { firstUse: undefined }), "unknown_signers");
+  await refusal(verify(bundles["revoked-and-not-reproduced.json"]), "revoked");
+});
+
+test("what builders got is said in the words of the client", async () => {
+  const { judgeReproduction, spellBuilder, spellReproduction } = await import(`${base}/verify/reproduction.mjs`);
+  const { verifyEvidence } = await import(`${base}/verify/rules.mjs`);
+  const { readShown } = await import(`${base}/verify/documents.mjs`);
+  const said = async (name) => {
+    const { bundle } = readShown(JSON.stringify(bundles[`${name}.json`].bundle));
+    const verified = await verifyEvidence({ ...bundle, revocation: null }, () => {});
+    const [{ signers }] = verified.governing.rebuilds.builders;
+    const called = ({ key }) => ["carol", "bob", "dave"][signers.findIndex(({ data }) => data.pubkey === key)];
+    const judged = await judgeReproduction(bundle, verified);
+    return [spellReproduction(judged, called), ...judged.different.map((builder) => spellBuilder(builder, called))];
+  };
+  const all = "(any 2 of 3 builders) from commit";
+  assert.deepEqual(await said("good-reproduced"), [`reproduced by 2 of 2 ${all} 0123456789ab…`]);
+  assert.deepEqual(await said("good-reproduced-from-other-commits-and-by-one-digest"), [`reproduced by 2 of 2 ${all}s 0123456789ab…, abababababab…`]);
+  assert.deepEqual(await said("not-reproduced-by-enough"), [`reproduced by 1 of 2 ${all} 0123456789ab…; 1 more from dave`, "bob got something else: app.tar.gz from commit 0123456789ab…"]);
+  assert.deepEqual(await said("not-reproduced-by-anyone"), ["reproduced by 0 of 2 (any 2 of 3 builders); 2 more from carol, bob or dave"]);
+  assert.deepEqual(await said("no-file-that-builders-make"), ["not reproduced: it has no file that builders make"]);
+});
+
 test("the request of a revocation is read strictly", async () => {
   const revoked = bundles["revoked-with-a-stored-request.json"];
   const { revocation } = revoked.bundle;

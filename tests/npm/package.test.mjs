@@ -52,6 +52,8 @@ test("the package has the page's modules, byte for byte, and loads nothing from 
   }
 });
 
+const LACKING = /^v1 of https:\/\/\S+ is not reproduced: it (has \d of \d; \d more), and its project wants that before anyone uses it$/;
+
 // The code and the sentence of each rule by which the client refuses.
 const RULES = [
   [/^revoked$/, "revoked", () => /^v1 of https:\/\/\S+ was revoked on 20/],
@@ -64,6 +66,7 @@ const RULES = [
     "bad signature": "the signature of svc-pub:",
     "no initiator": "the key in `initiator`",
   }[fault]}`)],
+  [/^not reproduced$/, "not_reproduced", () => LACKING],
   [/^not a bundle: (.*)$/, "not_a_bundle", ([, field]) => new RegExp(`^Not a bundle: field \`${field.replace(/[[\].+]/g, "\\$&")}\`: `)],
   [/^/, "not_verified", () => /./],
 ];
@@ -85,6 +88,8 @@ test("every bundle of the client's vectors is judged as the client does, by the 
     const error = await refusal(verify(vector), code);
     assert.match(error.message, sentence(pattern.exec(rule)), name);
     said[name] = code === "not_a_bundle" ? error.message : code === "revoked" || /^A revocation/.test(error.message) ? "The release is revoked: " : error.message;
+    // The page shows the release beside the sentence.
+    said[name] = said[name].replace(LACKING, "The release is not reproduced, and its project wants no one to use it before that: $1");
   }
   assert.ok(Object.values(verdicts).every((count) => count >= 4), JSON.stringify(verdicts));
   assertVerdicts("bundle", said);

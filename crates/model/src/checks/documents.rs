@@ -7,18 +7,23 @@ use countersign_api::requests::{
 };
 use countersign_api::{answers::ChainResponse, assembly::Assembly};
 use countersign_core::documents::history::{Agreement, EntryFacts, History, HistoryEntry};
-use countersign_core::documents::index::{AssetName, ReleaseIndex};
+use countersign_core::documents::index::{AssetName, PublishedFile, ReleaseIndex};
 use countersign_core::documents::layout::{FORMAT, RepositoryMarker};
 use countersign_core::documents::objections::{EarlierObjections, ObjectionsFile};
+use countersign_core::documents::rebuilds::RebuildsFile;
 use countersign_core::documents::signatures::{OtherFormatsFile, SignatureSet};
 use countersign_core::documents::signed_request::{Registrant, SignedRequest, Withdrawal};
-use countersign_core::documents::signers::{Group, Metadata, Role, SignersFile, keys_of};
-use countersign_core::documents::statement::{Objection, Revocation, Statement, StatementKind, Veto};
+use countersign_core::documents::signers::{
+    FilePattern, Group, Metadata, RebuildPolicy, Role, SignersFile, keys_of,
+};
+use countersign_core::documents::statement::{
+    Objection, Rebuild, RebuiltFile, Revocation, Statement, StatementKind, Veto,
+};
 use countersign_core::documents::{layout, transparency::Transparency};
 use countersign_core::proof::verify::{Evidence, VerifyError, verify};
 use countersign_core::proof::{bundle::Bundle, to_state::StatementRequest, trust::TrustStore};
 use countersign_core::rules::place::{check_place, path_of_url, release_tag};
-use countersign_core::rules::{chain, chain::ChainFault};
+use countersign_core::rules::{chain, chain::ChainFault, reproduction::Reproduction};
 use countersign_core::values::key::{PublicKey, SecretKey};
 use countersign_core::values::other_format::{OtherFormat, ReleaseSums};
 use countersign_core::values::{
@@ -72,6 +77,7 @@ fn check_one(data: &[u8]) -> Option<SignersFile> {
     let masters: BTreeSet<PublicKey> = keys_of(file.master_groups()).collect();
     let others = roles.iter().filter(|(role, _)| *role != Role::Master);
     assert!(others.flat_map(|(_, groups)| keys_of(groups)).all(|key| !masters.contains(&key)));
+    check_builders(&file);
     let registrars = file.registrars();
     assert!(registrars.len() <= 16 && registrars.iter().all(|registrar| !file.lists(&registrar.key)));
     for registrar in registrars {
@@ -83,6 +89,21 @@ fn check_one(data: &[u8]) -> Option<SignersFile> {
     }
     check_told(&file);
     Some(file)
+}
+
+/// A builder does nothing else (D259).
+fn check_builders(file: &SignersFile) {
+    let Some(policy) = file.rebuilds() else { return };
+    let builders: BTreeSet<PublicKey> = keys_of(&policy.builders).collect();
+    assert!((1..=16).contains(&builders.len()) && policy.files.len() <= 16);
+    let has_other_role = |key: &PublicKey| file.has_signer(key) || file.has_registrar(key);
+    assert!(builders.iter().all(|key| file.lists(key) && !has_other_role(key)));
+    for pattern in policy.files.iter().map(FilePattern::as_str) {
+        assert!((1..=255).contains(&pattern.len()) && !pattern.chars().any(is_unseen), "{pattern:?}");
+        for text in ["", "*", "a/b"] {
+            assert!(policy.covers(&pattern.replace('*', text)), "{pattern:?}");
+        }
+    }
 }
 
 /// Each key has one place in the file (D91).
@@ -369,6 +390,56 @@ pub fn check_objection(data: &[u8]) {
         assert!(file.said().count() <= file.entries.len());
     }
     check_document(data, Registrant::parse, Registrant::write);
+}
+
+// What builders state (D260), the file that keeps it, and how it is judged (D261).
+
+pub fn check_rebuild(data: &[u8]) {
+    if let Some(rebuild) = check_document(data, Rebuild::parse, Rebuild::write) {
+        assert!(data.len() <= 60 * 1024);
+        assert!(matches!(rebuild.source_commit.len(), 40 | 64));
+        assert!(!rebuild.files.is_empty());
+        assert!(rebuild.files.windows(2).all(|pair| pair[0].file_name < pair[1].file_name));
+        // No signature on one is a signature on the other (D34).
+        assert!(Objection::parse(data).is_err() && Revocation::parse(data).is_err());
+    }
+    if let Some(file) = check_document(data, RebuildsFile::parse, RebuildsFile::write) {
+        assert!((1..=16).contains(&file.entries.len()));
+        check_judged(&file);
+    }
+}
+
+/// Judges what is stated of a release that is as its first builder says.
+fn check_judged(file: &RebuildsFile) {
+    let Some((first, said)) = file.entries.first_key_value() else { return };
+    let Rebuild { rebuild_of, subject_digest, files, timestamp, .. } = &said.document;
+    let kept = file.keep_verifying(rebuild_of, subject_digest);
+    assert_eq!(kept.keep_verifying(rebuild_of, subject_digest), kept);
+    let published = files.iter().map(|RebuiltFile { file_name, digests }| PublishedFile {
+        file_name: file_name.clone(),
+        size: None,
+        source: String::new(),
+        digests: digests.clone(),
+    });
+    let index = ReleaseIndex {
+        project_id: rebuild_of.clone(),
+        release_url: None,
+        mirrored_on: *timestamp,
+        published_on: None,
+        published_files: published.collect(),
+    };
+    let builders: BTreeSet<PublicKey> = file.entries.keys().copied().collect();
+    for threshold in 1..=builders.len() {
+        let builders = vec![Group::of_keys(threshold, &builders)];
+        let policy = RebuildPolicy { builders, files: Vec::new(), required: true };
+        let judged = Reproduction::judge(&index, &policy, file);
+        assert!(judged.files.values().all(|agreed| agreed.contains(first)));
+        assert!(judged.missing().is_empty() && !judged.different.contains_key(first));
+        assert!(judged.sources().contains(said.document.source_commit.as_str()));
+        let least = judged.files.values().map(BTreeSet::len).min().unwrap_or_default();
+        assert_eq!((judged.tally.collected, judged.tally.needed), (least.min(threshold), threshold));
+        assert_eq!(judged.is_reproduced(), least >= threshold);
+    }
 }
 
 // Signatures for other programs (D101, D102): the stored file, or one text.

@@ -11,7 +11,7 @@ pub mod values;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target except the model.
-pub const TARGETS: [Target; 35] = [
+pub const TARGETS: [Target; 36] = [
     ("answers", requests::check_answers),
     ("bodies", requests::check_bodies),
     ("bundle", documents::check_bundle),
@@ -33,6 +33,7 @@ pub const TARGETS: [Target; 35] = [
     ("other_formats", documents::check_other_formats),
     ("path", values::check_path),
     ("policy", values::check_policy),
+    ("rebuild", documents::check_rebuild),
     ("registration", documents::check_registration),
     ("requests", requests::check_requests),
     ("revocation", documents::check_revocation),

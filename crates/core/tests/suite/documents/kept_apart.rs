@@ -81,9 +81,11 @@ fn no_document_is_a_signed_request_string() {
 fn a_document_that_holds_the_fields_of_two_kinds_is_neither() {
     for (first, second) in KINDS.iter().flat_map(|a| KINDS.iter().map(move |b| (a, b))) {
         let mut both: Map<String, Value> = serde_json::from_slice(&(first.example)()).unwrap();
-        let before = both.len();
-        both.extend(serde_json::from_slice::<Map<String, Value>>(&(second.example)()).unwrap());
-        if both.len() > before && first.name != second.name {
+        let other: Map<String, Value> = serde_json::from_slice(&(second.example)()).unwrap();
+        // Where one has all fields of the other, the names alone do not hold them apart: the values do.
+        let most = both.len().max(other.len());
+        both.extend(other);
+        if both.len() > most && first.name != second.name {
             let merged = serde_json::to_vec(&both).unwrap();
             assert_eq!(readers(&merged), Vec::<&str>::new(), "{} and {}", first.name, second.name);
         }

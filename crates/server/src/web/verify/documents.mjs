@@ -178,7 +178,14 @@ export const readRebuild = (source) => rebuild(parseBounded(source, 60), "");
 
 // What a builder got (D260), with the text that it signed.
 const stated = object({
-  document: (value, at) => ({ ...readRebuild(text()(value, at)), text: value }),
+  document: (value, at) => {
+    const source = text()(value, at);
+    try {
+      return { ...readRebuild(source), text: source };
+    } catch (error) {
+      return fail(at, error.message);
+    }
+  },
   signature: text(parseSignature, "a signature"),
   collected_at: time,
 });

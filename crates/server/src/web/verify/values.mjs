@@ -46,8 +46,8 @@ export function parseAssetName(text) {
 
 export const parseSignerName = (text) => ([...text].length <= 64 && isSeen(text) ? text : null);
 
-// A pattern for names of files, in which `*` stands for any text (D259).
-export const parsePattern = (text) => (text && utf8(text).length <= 255 && isSeen(text) ? text : null);
+// A pattern for names of files, in which `*` stands for any text (D259). One that can match no name is refused.
+export const parsePattern = (text) => (utf8(text).length <= 255 && parseAssetName(text.replaceAll("*", "a")) ? text : null);
 
 export function isCovered(name, pattern) {
   const [first, ...parts] = pattern.split("*");
