@@ -9,6 +9,7 @@ export type VerifyErrorCode =
   | "not_a_bundle"
   | "not_complete"
   | "not_newest"
+  | "not_reproduced"
   | "not_verified"
   | "other_file"
   | "other_project"
@@ -107,6 +108,20 @@ export interface Freshness {
   signers: "newest" | "replaced" | "earlier";
 }
 
+/** How far independent builders got the same files from the source, by statements that were verified. */
+export interface Reproduction {
+  /** The project wants no one to use a release before it is reproduced. Then one that is not is refused. */
+  isRequired: boolean;
+  isReproduced: boolean;
+  /** What the least reproduced file has, and what it needs. */
+  collected: number;
+  needed: number;
+  /** What those built who got the same: whole ids of commits. */
+  commits: string[];
+  /** Those who got something else, with the names of these files. It counts against nothing: show it. */
+  different: { key: string; name: string | null; files: string[]; commit: string }[];
+}
+
 /** What was proven. */
 export interface VerifiedBundle {
   /** The verdict in one line, in the words of the client: show it. */
@@ -115,6 +130,8 @@ export interface VerifiedBundle {
   begun: { reason: string; collected: number; needed: number } | null;
   /** What signers hold against the release. Empty if the bundle is not in an answer. */
   objections: { key: string; name: string | null; text: string }[];
+  /** How far builders got the same files from the source. `null` if the signers file of the release names no builders. */
+  reproduction: Reproduction | null;
   project: string;
   release: string;
   indexPath: string;

@@ -9,8 +9,9 @@ import { verifyRevocation } from "./revocation.mjs";
 import { checkState, refuseRevoked } from "./state.mjs";
 import { subjectOf } from "./verify/freshness.mjs";
 import { hasEd25519 } from "./verify/keys.mjs";
+import { isLacking, judgeReproduction, spellBuilder, spellTally } from "./verify/reproduction.mjs";
 import { checkFile, count, digestOf, verifyEvidence } from "./verify/rules.mjs";
-import { nameOf, parseDigest, quoted, releaseOf } from "./verify/values.mjs";
+import { nameOf, parseDigest, quoted, releaseOf, shownName } from "./verify/values.mjs";
 import { spellDoubt, spellVerdict, weighDoubts } from "./verify/verdict.mjs";
 
 export { VerifyError };
@@ -25,6 +26,7 @@ export async function verifyBundle(bundle, file, given) {
   const staple = await chooseStaple(options, shown.bundle);
   const signed = await verifySigned(shown.bundle, options.project);
   const { pin, isFirstUse } = await acceptSigned(signed, options);
+  refuseLacking(signed);
   const { evidence, index, links, release } = signed;
   const other = `The bundle is of the release ${quoted(release)}, and not of ${quoted(`${options.release}`)}`;
   refuse((options.release ?? release) !== release, "other_release", other);
@@ -38,7 +40,9 @@ export async function verifyBundle(bundle, file, given) {
   const [said, about] = spellVerdict(found?.file_name ?? "the release", doubts, { index, path });
   return {
     headline: about ? `${said} (${about})` : said,
-    ...doubts,
+    begun: doubts.begun,
+    objections: doubts.objections,
+    reproduction: spellReproduction(signed.reproduction),
     project: options.project,
     ...spellSigned(signed),
     file: found && spellFile(found),
@@ -63,7 +67,8 @@ async function verifySigned(evidence, project) {
   const digest = await digestOf(evidence.index);
   const check = () => verifyRevocation(evidence.revocation, evidence, verified.links, digest);
   const revocation = evidence.revocation && (await coded("not_verified", check));
-  return { ...verified, evidence, digest, revocation, release: nameOf(evidence.index_path, project) };
+  const reproduction = await judgeReproduction(evidence, verified);
+  return { ...verified, evidence, digest, revocation, reproduction, release: nameOf(evidence.index_path, project) };
 }
 
 // The history must be the project's own, and nothing may be revoked. Returns the pin with what it adds.
@@ -92,6 +97,22 @@ async function acceptSigned({ evidence, links, digest, revocation }, options) {
   const isBehind = requireCurrent && shown.length < next.links.length;
   refuse(isBehind, "behind", `The server is behind: ${counts}. Try again later, or ask another server`);
   return { pin: next, isFirstUse: !known };
+}
+
+// A release that its project wants to be reproduced first (D261).
+function refuseLacking({ reproduction, evidence, index }) {
+  const lack = isLacking(reproduction) && spellTally(reproduction);
+  const subject = `${releaseOf(evidence.index_path, index.project_id)} is not reproduced`;
+  const called = ({ key, name }) => (name ? shownName(name) : key);
+  const details = reproduction?.different.map((builder) => spellBuilder(builder, called));
+  const message = `${subject}: it ${lack}, and its project wants that before anyone uses it`;
+  refuse(lack, "not_reproduced", message, { details });
+}
+
+function spellReproduction(reproduction) {
+  if (!reproduction) return null;
+  const { isRequired, isReproduced, collected, needed, commits, different } = reproduction;
+  return { isRequired, isReproduced, collected, needed, commits, different };
 }
 
 // The listed file that these facts are of; without facts, the one that is wanted.

@@ -4,6 +4,7 @@
 export async function judge({ base, kind, vectors }) {
   const { history, readShown } = await import(`${base}/documents.mjs`);
   const { parseJson } = await import(`${base}/json.mjs`);
+  const { judgeReproduction, refuseLacking } = await import(`${base}/reproduction.mjs`);
   const { verifyChain, verifyEvidence } = await import(`${base}/rules.mjs`);
 
   const read = (shape, document) => {
@@ -14,7 +15,11 @@ export async function judge({ base, kind, vectors }) {
     }
   };
   const verify = {
-    bundle: async (vector) => verifyEvidence(read(readShown, vector.bundle).bundle, () => {}),
+    bundle: async (vector) => {
+      const { bundle } = read(readShown, vector.bundle);
+      const verified = await verifyEvidence(bundle, () => {});
+      refuseLacking(await judgeReproduction(bundle, verified), ({ key }) => key);
+    },
     chain: (vector) => verifyChain(read((source) => history(parseJson(source), ""), vector.history), vector.project),
   }[kind];
 
@@ -27,11 +32,11 @@ export async function judge({ base, kind, vectors }) {
 
 // What the script makes of each value, in the form of the vectors. As self-contained as `judge`.
 export async function judgeValues({ base, files }) {
-  const { readIndex, readSigners, signatures } = await import(`${base}/documents.mjs`);
+  const { readIndex, readRebuild, readSigners, signatures } = await import(`${base}/documents.mjs`);
   const { parseJson } = await import(`${base}/json.mjs`);
   const { hash, isSignedBy, parseKey, parseSignature, utf8 } = await import(`${base}/keys.mjs`);
   const { checkPlace } = await import(`${base}/place.mjs`);
-  const { parseAssetName, parsePath, parseTime } = await import(`${base}/values.mjs`);
+  const { isCovered, parseAssetName, parsePath, parsePattern, parseTime } = await import(`${base}/values.mjs`);
 
   const orNull = async (read) => {
     try {
@@ -40,12 +45,17 @@ export async function judgeValues({ base, files }) {
       return null;
     }
   };
-  const spellSigners = ({ keys, registrars, log }) => {
+  const spellBuilders = ({ builders, files = [], required = false }) => {
+    const groups = builders.map((group) => ` ${group.threshold}/${group.signers.length}`).join("");
+    return `, builders${groups}, patterns ${files.length}${required ? ", required" : ""}`;
+  };
+  const spellSigners = ({ keys, registrars, log, rebuilds }) => {
     const machines = registrars.length ? `, registrars ${registrars.length}` : "";
     const replay = (group) => group.keys.filter((key) => key.replays).length;
     const marks = (group) => (replay(group) ? ` (${replay(group)} replay)` : "");
     const groups = log?.groups.map((group) => ` ${group.threshold}/${group.keys.length}${marks(group)}`).join("");
-    return `${keys.size}${machines}${log ? `, log ${log.key.name}, witnesses${groups}, age ${log.age ?? "none"}` : ""}`;
+    const built = rebuilds ? spellBuilders(rebuilds) : "";
+    return `${keys.size}${machines}${built}${log ? `, log ${log.key.name}, witnesses${groups}, age ${log.age ?? "none"}` : ""}`;
   };
   const faults = {
     "this is not the path of an index": "not an index",
@@ -59,8 +69,10 @@ export async function judgeValues({ base, files }) {
     times: ({ text }) => ({ text, reads_as: parseTime(text)?.toString() ?? null }),
     paths: ({ text }) => ({ text, reads_as: parsePath(text) }),
     names: ({ text }) => ({ text, reads_as: parseAssetName(text) }),
+    patterns: ({ text, name }) => ({ text, name, fits: parsePattern(text) === null ? null : isCovered(name, text) }),
     json: async ({ text }) => ({ text, reads_as: await orNull(() => `${signatures(parseJson(text), "").size}`) }),
     signers: async ({ text }) => ({ text, reads_as: await orNull(() => readSigners(text).then(spellSigners)) }),
+    rebuilds: async ({ text }) => ({ text, reads_as: await orNull(() => `${readRebuild(text).files.length}`) }),
     indexes: async ({ text }) => ({ text, reads_as: await orNull(() => `${readIndex(text).published_files.length}`) }),
     signatures: async ({ key, signature }) => {
       const bytes = parseSignature(signature);

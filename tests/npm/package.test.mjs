@@ -32,7 +32,7 @@ test("npm packs these files and no others", () => {
   assert.deepEqual(files.map(({ path }) => path).sort(), [
     "LICENSE-APACHE", "LICENSE-MIT", "README.md", "arguments.mjs", "bundle.mjs", "examples/self-updater.mjs", "index.d.ts", "index.mjs", "node.d.ts",
     "node.mjs", "package.json", "pin.mjs", "policy.mjs", "refusal.mjs", "revocation.mjs", "state.mjs", "verify/documents.mjs", "verify/freshness.mjs",
-    "verify/json.mjs", "verify/keys.mjs", "verify/log.mjs", "verify/place.mjs", "verify/rules.mjs", "verify/staple.mjs", "verify/values.mjs", "verify/verdict.mjs",
+    "verify/json.mjs", "verify/keys.mjs", "verify/log.mjs", "verify/place.mjs", "verify/reproduction.mjs", "verify/rules.mjs", "verify/staple.mjs", "verify/values.mjs", "verify/verdict.mjs",
   ]);
   const { dependencies, scripts, ...about } = JSON.parse(readFileSync(`${process.env.PACKAGE}/package.json`, "utf8"));
   assert.deepEqual([dependencies, scripts], [undefined, undefined]);

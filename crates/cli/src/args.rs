@@ -40,6 +40,7 @@ impl Command {
             Self::Status(args) => &args.names,
             Self::Withdraw(args) => &args.names,
             Self::Object(args) => &args.names,
+            Self::Rebuild(args) => &args.names,
             Self::Revoke(args) => &args.names,
             Self::Veto(args) => &args.names,
             _ => return None,
@@ -302,6 +303,23 @@ back.
 
 A signature is different: you cannot take it back, because anyone can submit it again. Objecting needs a network.")]
     Object(ObjectArgs),
+    /// State what you built from the source of a release
+    #[command(after_help = "\
+Examples:
+  countersign rebuild acme/app v1.0 --files dist --source \"$(git rev-parse HEAD)\" --key builder --yes
+
+With a key on a computer without a network:
+  countersign rebuild NAME --files DIR --source COMMIT --export request.json     online, without a key
+  countersign rebuild --detached request.json -o rebuild.json                    offline, with your key
+  countersign rebuild --submit rebuild.json                                      online, with any key
+
+For builders, whom a project names in its signers file under `rebuilds`. You build the release yourself, and this command \
+builds nothing: it compares the files in DIR with the release, shows what it finds, and signs that. Only files are stated \
+that are there and that builders make.
+
+If a file differs, it is stated as well, and everyone sees it before anything else. The exit code is 3 then. While the \
+release collects signatures, you can state something else later. Once it is complete, what you stated stays.")]
+    Rebuild(RebuildArgs),
     /// Revoke a release that is fully signed
     #[command(after_help = "\
 Examples:

@@ -111,6 +111,7 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
             ask(global, output, async |session| object::withdraw(session, &args).await)
         }
         Command::Object(args) => ask(global, output, async |session| object::object(session, &args).await),
+        Command::Rebuild(args) => ask(global, output, async |session| rebuild::run(session, &args).await),
         Command::Veto(args) => ask(global, output, async |session| veto::run(session, &args).await),
         Command::Drill(args) => ask(global, output, async |session| drill::run(session, &args).await),
         Command::Incident(args) => ask(global, output, async |session| incident::run(session, &args).await),

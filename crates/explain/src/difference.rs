@@ -2,12 +2,14 @@
 
 use std::{cmp::Reverse, collections::BTreeMap, collections::BTreeSet, fmt};
 
-use countersign_core::documents::signers::{Group, Role, Signer, SignersFile, keys_of};
+use countersign_core::documents::signers::{FilePattern, Group, Role, Signer, SignersFile, keys_of};
 use countersign_core::values::{key::KeyFormat, key::PublicKey, other_format::OtherFormat};
 
 use crate::log_change::{LogChange, list_log_changes};
 use crate::strength::{KeyCount, count_needed, effective_groups};
-use crate::words::{rule_text, shown_group, shown_groups, shown_hours, shown_signer, shown_signers};
+use crate::words::{
+    rebuilt_files_text, rule_text, shown_group, shown_groups, shown_hours, shown_signer, shown_signers,
+};
 
 /// One change; `Display` says it in a sentence. A key of the current file appears under the name that this file gives it:
 /// the name in the proposed file is part of the proposal.
@@ -76,6 +78,13 @@ pub enum SignersChange {
         before: Option<u64>,
         after: Option<u64>,
     },
+    /// The files that builders make, and whether some are left out that they made before (D259).
+    RebuiltFiles {
+        files: Vec<FilePattern>,
+        is_narrower: bool,
+    },
+    /// Whether clients refuse a release before builders have reproduced it.
+    RebuildsRequired(bool),
     /// The servers that clients ask about the project, the best first.
     Servers(Vec<String>),
     /// A change of the log or its witnesses.
@@ -99,7 +108,9 @@ pub struct GroupChange {
 pub fn list_changes(current: Option<&SignersFile>, proposed: &SignersFile) -> Vec<SignersChange> {
     match current {
         None => {
-            let mut changes = Role::ALL.map(|role| found_role(proposed, role)).to_vec();
+            let mut changes: Vec<SignersChange> =
+                Role::ALL.into_iter().filter_map(|role| found_role(proposed, role)).collect();
+            changes.extend(compare_rebuilds(None, proposed));
             changes.extend(proposed.registrars().iter().cloned().map(SignersChange::RegistrarJoined));
             changes.extend(compare_delays(None, proposed));
             changes.extend(compare_servers(&[], proposed.servers()));
@@ -112,12 +123,18 @@ pub fn list_changes(current: Option<&SignersFile>, proposed: &SignersFile) -> Ve
             let pair = Pair { current, proposed };
             let mut changes = pair.list_moved_names();
             changes.extend(Role::ALL.into_iter().filter_map(|role| pair.find_weakening(role)));
+            let (alarming_groups, groups): (Vec<_>, Vec<_>) = Role::ALL
+                .into_iter()
+                .flat_map(|role| pair.list_group_changes(role))
+                .chain(compare_rebuilds(Some(current), proposed))
+                .partition(SignersChange::is_alarming);
             let quiet = compare_delays(Some(current), proposed).into_iter();
             let (alarming, plain): (Vec<_>, Vec<_>) =
                 quiet.chain(compare_logs(Some(current), proposed)).partition(SignersChange::is_alarming);
+            changes.extend(alarming_groups);
             changes.extend(alarming);
             changes.extend(pair.list_people());
-            changes.extend(Role::ALL.into_iter().flat_map(|role| pair.list_group_changes(role)));
+            changes.extend(groups);
             changes.extend(pair.list_registrars());
             changes.extend(compare_servers(current.servers(), proposed.servers()));
             changes.extend(plain);
@@ -136,6 +153,10 @@ impl SignersChange {
             Self::Renamed { before, .. } => before.name.is_some(),
             Self::Delay { before, after } => after < before,
             Self::Log(change) => change.is_alarming(),
+            Self::RebuiltFiles { is_narrower, .. } => *is_narrower,
+            Self::RebuildsRequired(is_required) => !is_required,
+            // Without builders no one checks what they checked. Every other role has a default.
+            Self::RoleUnlisted { role, .. } => *role == Role::Builder,
             Self::Founded { .. }
             | Self::Joined { .. }
             | Self::Left { .. }
@@ -144,7 +165,6 @@ impl SignersChange {
             | Self::GroupAdded { .. }
             | Self::GroupRemoved { .. }
             | Self::RoleListed { .. }
-            | Self::RoleUnlisted { .. }
             | Self::RegistrarJoined(_)
             | Self::RegistrarLeft(_)
             | Self::KeyFormat(_)
@@ -172,9 +192,29 @@ fn select(group: &Group, is_wanted: impl Fn(&PublicKey) -> bool) -> Vec<Signer> 
     group.signers.iter().filter(|signer| is_wanted(&signer.key)).cloned().collect()
 }
 
-fn found_role(file: &SignersFile, role: Role) -> SignersChange {
+/// Says a role of a first file. Of builders, whom most projects have none of, only if there are some.
+fn found_role(file: &SignersFile, role: Role) -> Option<SignersChange> {
     let groups = file.explicit_groups(role).map(|_| effective_groups(file, role));
-    SignersChange::Founded { role, groups }
+    let is_told = groups.is_some() || role != Role::Builder;
+    is_told.then_some(SignersChange::Founded { role, groups })
+}
+
+/// Compares what is wanted of builders. Who they are is told as with every role.
+fn compare_rebuilds(current: Option<&SignersFile>, proposed: &SignersFile) -> Vec<SignersChange> {
+    let (before, after) = (current.and_then(SignersFile::rebuilds), proposed.rebuilds());
+    let mut changes = Vec::new();
+    if let Some(after) = after {
+        let is_same = before.is_some_and(|before| before.covers_all_of(after) && after.covers_all_of(before));
+        if !is_same {
+            let is_narrower = before.is_some_and(|before| !after.covers_all_of(before));
+            changes.push(SignersChange::RebuiltFiles { files: after.files.clone(), is_narrower });
+        }
+    }
+    let [was, is] = [before, after].map(|rebuilds| rebuilds.is_some_and(|rebuilds| rebuilds.required));
+    if was != is {
+        changes.push(SignersChange::RebuildsRequired(is));
+    }
+    changes
 }
 
 fn compare_servers(before: &[String], after: &[String]) -> Option<SignersChange> {
@@ -241,8 +281,12 @@ impl Pair<'_> {
             return None;
         }
         let after = count_needed(&proposed)?;
-        // Masters who are new can do what only the admins could: rotate.
-        let before = count_needed(&current).or_else(|| count_needed(self.current.admin_groups()))?;
+        let before = count_needed(&current).or_else(|| match role {
+            // Masters who are new can do what only the admins could: rotate.
+            Role::Master => count_needed(self.current.admin_groups()),
+            // Builders who are new do what no one did.
+            Role::Artifact | Role::Admin | Role::Revocation | Role::Builder => None,
+        })?;
         (after.at_least < before.at_most).then_some(SignersChange::Weakened { role, before, after })
     }
 
@@ -407,6 +451,18 @@ impl fmt::Display for SignersChange {
                 write!(f, "{} {}", shown_signer(signer), key_format_words(signer.format))
             }
             Self::Delay { before, after } => write_delay(f, *before, *after),
+            Self::RebuiltFiles { files, is_narrower: false } => {
+                write!(f, "builders make {}", rebuilt_files_text(files))
+            }
+            Self::RebuiltFiles { files, is_narrower: true } => {
+                write!(f, "WEAKER: builders make only {}", rebuilt_files_text(files))
+            }
+            Self::RebuildsRequired(true) => {
+                f.write_str("clients refuse new releases until builders have reproduced them")
+            }
+            Self::RebuildsRequired(false) => {
+                f.write_str("WEAKER: clients accept new releases that no one has reproduced")
+            }
             Self::Servers(servers) if servers.is_empty() => f.write_str("the file names no servers"),
             Self::Servers(servers) => write!(f, "servers: {}", servers.join(", ")),
             Self::Formats(formats) if formats.is_empty() => {
@@ -460,7 +516,8 @@ impl fmt::Display for SignersChange {
             }
             Self::RoleUnlisted { role, groups } => {
                 let (default, groups) = (default_of(*role), shown_groups(groups));
-                write!(f, "{role} are no longer listed, so that {default}; they were {groups}")
+                let mark = if self.is_alarming() { "WEAKER: " } else { "" };
+                write!(f, "{mark}{role} are no longer listed, so that {default}; they were {groups}")
             }
         }
     }
@@ -528,7 +585,7 @@ fn power_of(role: Role) -> &'static str {
         Role::Admin => "rotate the signers as admins",
         Role::Master => "rotate the signers as masters",
         Role::Revocation => "revoke",
-        Role::Builder => "reproduce releases",
+        Role::Builder => "call a release reproduced",
     }
 }
 

@@ -57,10 +57,10 @@ pub fn play(file: &SignersFile, question: &DrillQuestion, now: Timestamp) -> Res
         let is_stopped_by_owners = attempt.succeeds && !stage.try_thief(act, &thieves, &everyone).succeeds;
         DrillAttempt { is_stopped_by_owners, ..attempt }
     };
-    let try_all = |stage: &Stage| Act::ALL.map(|act| try_thief(stage, act)).to_vec();
+    let try_all = |stage: &Stage| Act::of(file).map(|act| try_thief(stage, act)).collect();
     let rotated = stage.rotate_team(&everyone, &gone, &thieves).1;
     Ok(Drill {
-        team: Act::ALL.map(try_team).to_vec(),
+        team: Act::of(file).map(try_team).collect(),
         thief: if is_stolen { try_all(&stage) } else { Vec::new() },
         nuisances: stage.list_nuisances(&thieves),
         thief_after_rotation: rotated.filter(|_| is_stolen).map(|stage| try_all(&stage)),

@@ -6,13 +6,13 @@ use std::{cmp::Reverse, collections::BTreeMap, collections::BTreeSet};
 
 use countersign_core::documents::signers::{Role, Signer, SignersFile, keys_of};
 use countersign_core::documents::{
-    history::History, layout, signatures::SignatureSet, statement::Revocation,
+    history::History, index::ReleaseIndex, layout, signatures::SignatureSet, statement::Revocation,
 };
 use countersign_core::rules::quorum::{ConditionKind, Consent, Tally};
 use countersign_core::rules::snapshot::{ReadError, Snapshot};
 use countersign_core::rules::stored::{ReleaseState, StoredProposal};
-use countersign_core::rules::{chain, chain::VerifiedChain, quorum, stored};
-use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
+use countersign_core::rules::{chain, chain::VerifiedChain, quorum, reproduction::Reproduction, stored};
+use countersign_core::values::{digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp};
 use thiserror::Error;
 
 use crate::strength::{Act, effective_groups};
@@ -25,10 +25,14 @@ pub struct ProjectIncident {
     pub powers: Vec<Act>,
     /// Whether one of the keys can register releases.
     pub can_register: bool,
+    /// Whether one of the keys is a builder's, which can state what the source gives and nothing else (D259).
+    pub can_state_rebuilds: bool,
     /// The releases, the newest signature first.
     pub releases: Vec<TouchedRelease>,
     pub rotations: Vec<TouchedRotation>,
     pub revocations: Vec<TouchedRevocation>,
+    /// Releases of which the keys state what the source gives, the newest statement first.
+    pub rebuilds: Vec<TouchedRebuild>,
     /// What still collects signatures.
     pub open: Vec<OpenMatter>,
     /// The removal of the keys; `None` if no signers file is in force.
@@ -87,6 +91,15 @@ pub struct TouchedRevocation {
     pub path: RepoPath,
     pub reason: String,
     pub signed: SigningTimes,
+    pub is_decisive: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct TouchedRebuild {
+    pub path: RepoPath,
+    /// When the server took each statement.
+    pub stated: SigningTimes,
+    /// Whether the release is reproduced, and would not be without the keys.
     pub is_decisive: bool,
 }
 
@@ -152,9 +165,12 @@ pub fn examine_project(
         listings,
         powers: active.map(|file| list_powers(file, &question.keys)).unwrap_or_default(),
         can_register: active.is_some_and(|file| question.keys.iter().any(|key| file.may_register(key))),
+        can_state_rebuilds: active
+            .is_some_and(|file| keys_of(file.builder_groups()).any(|key| question.keys.contains(&key))),
         releases: Vec::new(),
         rotations: chain.iter().flat_map(|chain| list_rotations(&history, chain, question)).collect(),
         revocations: Vec::new(),
+        rebuilds: Vec::new(),
         open: proposal
             .iter()
             .filter_map(|proposal| open_proposal(project, proposal, active, question))
@@ -173,6 +189,7 @@ pub fn examine_project(
         .releases
         .sort_by_key(|release| (Reverse(release.signed.values().max().copied()), release.path.clone()));
     incident.revocations.sort_by_key(|one| (Reverse(one.signed.values().max().copied()), one.path.clone()));
+    incident.rebuilds.sort_by_key(|one| (Reverse(one.stated.values().max().copied()), one.path.clone()));
     incident.open.sort_by_key(|matter| (matter.kind, matter.path.clone()));
     Ok(Some(incident))
 }
@@ -187,12 +204,18 @@ impl ProjectIncident {
         doubtful.map(|release| &release.path)
     }
 
+    /// Releases that are reproduced only because the keys say so.
+    pub fn releases_to_rebuild(&self) -> impl Iterator<Item = &RepoPath> {
+        self.rebuilds.iter().filter(|one| one.is_decisive).map(|one| &one.path)
+    }
+
     /// Whether others listed the keys here, and the keys signed and registered nothing: it may be a stranger's project.
     pub fn is_untouched(&self) -> bool {
         let is_touched = |open: &OpenMatter| open.is_registered || !open.signed.is_empty();
         self.agreement == ListingAgreement::None
             && self.releases.is_empty()
             && self.revocations.is_empty()
+            && self.rebuilds.is_empty()
             && !self.open.iter().any(is_touched)
     }
 
@@ -235,6 +258,7 @@ impl ProjectIncident {
                 });
             }
         }
+        self.add_rebuild(snapshot, path, &file, question)?;
         match (state, active) {
             (ReleaseState::Revoked, _) => self.add_revocation(snapshot, path, question),
             (ReleaseState::Complete, Some(active)) => self.add_begun(snapshot, path, active, question),
@@ -261,6 +285,35 @@ impl ProjectIncident {
             let is_decisive = !quorum::is_met(&groups.revocation_groups(), &question.without(&set));
             let reason = stored::parse_stored(&revocation, Revocation::parse(&text))?.reason;
             self.revocations.push(TouchedRevocation { path: path.clone(), reason, signed, is_decisive });
+        }
+        Ok(())
+    }
+
+    /// What the keys state of a release, if they are or were builders' keys.
+    fn add_rebuild(
+        &mut self,
+        snapshot: &impl Snapshot,
+        path: &RepoPath,
+        file: &SignersFile,
+        question: &IncidentQuestion,
+    ) -> Result<(), ReadError> {
+        let Some(policy) = file.rebuilds() else { return Ok(()) };
+        let rebuilds = stored::rebuilds(snapshot, path)?;
+        if !rebuilds.entries.keys().any(|key| question.keys.contains(key)) {
+            return Ok(());
+        }
+        let bytes = stored::require(snapshot, path)?;
+        let index = stored::parse_stored(path, ReleaseIndex::parse(&bytes))?;
+        let rebuilds = rebuilds.keep_verifying(path, &Sha512::of(&bytes));
+        let named = rebuilds.entries.iter().map(|(key, said)| (*key, said.collected_at));
+        let mut stated: SigningTimes = named.filter(|(key, _)| question.keys.contains(key)).collect();
+        stated.retain(|_, at| question.since.is_none_or(|since| *at >= since));
+        if !stated.is_empty() {
+            let mut others = rebuilds.clone();
+            others.entries.retain(|key, _| !question.keys.contains(key));
+            let is_reproduced = |stated| Reproduction::judge(&index, policy, stated).is_reproduced();
+            let is_decisive = is_reproduced(&rebuilds) && !is_reproduced(&others);
+            self.rebuilds.push(TouchedRebuild { path: path.clone(), stated, is_decisive });
         }
         Ok(())
     }
@@ -467,7 +520,7 @@ pub struct KeyShortage {
 /// What these keys can do under this file without anyone else.
 pub fn list_powers(file: &SignersFile, keys: &BTreeSet<PublicKey>) -> Vec<Act> {
     let can = |act: &Act| act.ways(file).any(|(_, groups)| quorum::is_met(&groups, keys));
-    Act::ALL.into_iter().filter(can).collect()
+    Act::of(file).filter(can).collect()
 }
 
 fn plan_removal(file: &SignersFile, keys: &BTreeSet<PublicKey>) -> KeyRemoval {

@@ -12,7 +12,8 @@ pub const IDLE_AFTER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 #[derive(Debug, Clone)]
 pub struct Lockout {
-    /// Every key of the file, the one that was used longest ago first.
+    /// Every key with which people sign, the one that was used longest ago first. A builder's key lies on a machine, and what
+    /// it states is no signature that counts (D140).
     pub uses: Vec<KeyUse>,
     /// The acts to which idle keys belong.
     pub outlooks: Vec<ActOutlook>,
@@ -39,7 +40,7 @@ pub struct ActOutlook {
 }
 
 pub fn foresee(file: &SignersFile, last: &BTreeMap<PublicKey, Timestamp>, now: Timestamp) -> Lockout {
-    let keys = file.keys();
+    let keys = file.signers();
     let is_idle = |key: &PublicKey| {
         let last = last.get(key);
         last.is_none_or(|last| now.ahead_of(*last).is_some_and(|idle| idle >= IDLE_AFTER))
@@ -67,8 +68,7 @@ fn foresee_acts(file: &SignersFile, idle: &BTreeSet<PublicKey>) -> Vec<ActOutloo
         let spare = count_spare(&ways, idle);
         ActOutlook { act, idle: keys.intersection(idle).count(), keys: keys.len(), spare, can_rotate }
     };
-    let outlooks = Act::ALL.map(outlook);
-    outlooks.into_iter().filter(|outlook| outlook.idle > 0).collect()
+    Act::of(file).map(outlook).filter(|outlook| outlook.idle > 0).collect()
 }
 
 impl ActOutlook {

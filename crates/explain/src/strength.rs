@@ -15,6 +15,8 @@ pub struct Strength {
     pub release: ActStrength,
     pub rotate: ActStrength,
     pub revoke: ActStrength,
+    /// The strength of the builders, if the file names any.
+    pub reproduce: Option<ActStrength>,
     /// The strength of the log, if the file names one.
     pub log: Option<LogStrength>,
     pub warnings: Vec<Warning>,
@@ -26,6 +28,8 @@ pub enum Act {
     Release,
     Rotate,
     Revoke,
+    /// What builders do together. They have no other power (D259).
+    Reproduce,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,7 +66,7 @@ pub struct KeyCount {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Warning {
-    /// Each of these keys releases, or rotates, alone. Revoking alone is as intended (D20).
+    /// Each of these keys releases, rotates or reproduces alone. Revoking alone is as intended (D20).
     OneKeyIsEnough(Act, Vec<Signer>),
     /// Rotating takes fewer keys than releasing, and a rotation decides who releases.
     RotationIsEasier {
@@ -75,6 +79,8 @@ pub enum Warning {
         keys: Vec<Signer>,
         for_ever: bool,
     },
+    /// Losing any of these builders' keys keeps new releases from being reproduced, and clients refuse them until then.
+    OneLossRefusesReleases(Vec<Signer>),
     /// These keys release and administrate: stealing one is a step towards both.
     NotIndependent(Vec<Signer>),
     NoMasterKeys,
@@ -93,7 +99,12 @@ pub enum Warning {
 }
 
 impl Act {
-    pub const ALL: [Self; 3] = [Self::Release, Self::Rotate, Self::Revoke];
+    const ALL: [Self; 4] = [Self::Release, Self::Rotate, Self::Revoke, Self::Reproduce];
+
+    /// Lists the acts that a file knows. Without builders no one reproduces.
+    pub fn of(file: &SignersFile) -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|act| act.ways(file).next().is_some())
+    }
 
     /// The ways to act under a file, any one of which is enough: roles and the groups that speak for them.
     pub(crate) fn ways(self, file: &SignersFile) -> impl Iterator<Item = (Role, Cow<'_, [Group]>)> {
@@ -101,17 +112,24 @@ impl Act {
             Self::Release => &[Role::Artifact],
             Self::Rotate => &[Role::Admin, Role::Master],
             Self::Revoke => &[Role::Revocation],
+            Self::Reproduce => &[Role::Builder],
         };
         roles.iter().map(|role| (*role, groups_of(file, *role))).filter(|(_, groups)| !groups.is_empty())
     }
 }
 
 pub fn assess(file: &SignersFile) -> Strength {
-    let [release, rotate, revoke] = Act::ALL.map(|act| assess_act(file, act));
-    let log = file.transparency().map(LogStrength::of);
-    let mut warnings = collect_warnings(file, [&release, &rotate, &revoke]);
-    warnings.extend(log.iter().flat_map(LogStrength::list_warnings).map(Warning::Log));
-    Strength { release, rotate, revoke, log, warnings }
+    let mut strength = Strength {
+        release: assess_act(file, Act::Release),
+        rotate: assess_act(file, Act::Rotate),
+        revoke: assess_act(file, Act::Revoke),
+        reproduce: file.rebuilds().map(|_| assess_act(file, Act::Reproduce)),
+        log: file.transparency().map(LogStrength::of),
+        warnings: Vec::new(),
+    };
+    strength.warnings = collect_warnings(file, &strength);
+    strength.warnings.extend(strength.log.iter().flat_map(LogStrength::list_warnings).map(Warning::Log));
+    strength
 }
 
 /// The groups that speak for a role, with the defaults of D8. Where any one admin key may revoke (D20), that is one
@@ -160,8 +178,8 @@ impl KeyCount {
 }
 
 impl Strength {
-    pub fn acts(&self) -> [&ActStrength; 3] {
-        [&self.release, &self.rotate, &self.revoke]
+    pub fn acts(&self) -> impl Iterator<Item = &ActStrength> {
+        [&self.release, &self.rotate, &self.revoke].into_iter().chain(&self.reproduce)
     }
 }
 
@@ -222,24 +240,29 @@ fn count_survivable_losses(ways: &[Way]) -> usize {
     ways.iter().map(to_stop).sum::<usize>().saturating_sub(1)
 }
 
-fn collect_warnings(file: &SignersFile, acts: [&ActStrength; 3]) -> Vec<Warning> {
-    let [release, rotate, _] = acts;
+fn collect_warnings(file: &SignersFile, strength: &Strength) -> Vec<Warning> {
+    let Strength { release, rotate, reproduce, .. } = strength;
     let name =
         |keys: BTreeSet<PublicKey>| keys.into_iter().map(|key| file.named_signer(key)).collect::<Vec<_>>();
     let mut warnings = Vec::new();
-    for act in [release, rotate].into_iter().filter(|act| !act.alone.is_empty()) {
+    for act in [release, rotate].into_iter().chain(reproduce).filter(|act| !act.alone.is_empty()) {
         warnings.push(Warning::OneKeyIsEnough(act.act, act.alone.clone()));
     }
     if rotate.needed != release.needed && rotate.needed.at_least < release.needed.at_most {
         warnings.push(Warning::RotationIsEasier { rotate: rotate.needed, release: release.needed });
     }
     let stops_rotation = rotate.indispensable_keys();
-    for act in acts {
+    let is_required = file.rebuilds().is_some_and(|rebuilds| rebuilds.required);
+    for act in strength.acts() {
         let keys = act.indispensable_keys();
-        if !keys.is_empty() {
-            let for_ever = !keys.is_disjoint(&stops_rotation);
-            warnings.push(Warning::OneLossBlocks { act: act.act, keys: name(keys), for_ever });
+        if keys.is_empty() {
+            continue;
         }
+        let for_ever = !keys.is_disjoint(&stops_rotation);
+        warnings.push(match act.act {
+            Act::Reproduce if is_required => Warning::OneLossRefusesReleases(name(keys)),
+            act => Warning::OneLossBlocks { act, keys: name(keys), for_ever },
+        });
     }
     let artifact: BTreeSet<PublicKey> = keys_of(file.artifact_groups()).collect();
     let both: BTreeSet<PublicKey> =
@@ -356,6 +379,7 @@ impl fmt::Display for Act {
             Self::Release => "release",
             Self::Rotate => "rotate the signers",
             Self::Revoke => "revoke",
+            Self::Reproduce => "call a release reproduced",
         })
     }
 }
@@ -413,6 +437,11 @@ impl fmt::Display for Warning {
                 let until = if *for_ever { "for ever" } else { "until the signers are rotated" };
                 write!(f, "one lost key makes it impossible to {act}, {until}: {}", shown_signers(keys))
             }
+            Self::OneLossRefusesReleases(keys) => write!(
+                f,
+                "one lost key keeps new releases from being reproduced, so clients refuse them until the signers are rotated: {}",
+                shown_signers(keys)
+            ),
             Self::NotIndependent(keys) => {
                 write!(f, "not independent, both artifact signer and admin: {}", shown_signers(keys))
             }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use countersign_core::documents::signers::{Group, Signer, SignersFile};
+use countersign_core::documents::signers::{FilePattern, Group, Signer, SignersFile};
 use countersign_core::documents::transparency::WitnessGroup;
 use countersign_core::log::record::{LoggedState, Record, ReleaseRecord};
 use countersign_core::values::{shown::plural, shown::quoted, shown::shown_text, verifier_key::VerifierKey};
@@ -40,6 +40,32 @@ pub fn shown_groups(groups: &[Group]) -> String {
 /// Says what a group needs, as in `any 2 of 3 keys`.
 pub fn rule_text(threshold: usize, size: usize) -> String {
     format!("any {threshold} of {size} key{}", plural(size))
+}
+
+// What is wanted of builders (D259), in words.
+
+/// Says the files that builders make, as in `"*.tar.gz", "*.zip"`.
+pub fn rebuilt_files_text(files: &[FilePattern]) -> String {
+    if files.is_empty() {
+        return "all files of a release".to_owned();
+    }
+    files.iter().map(|pattern| quoted(pattern.as_str())).collect::<Vec<_>>().join(", ")
+}
+
+/// What a file wants of builders, and what their keys cannot do. Empty for a file without them.
+pub fn describe_rebuilds(file: &SignersFile) -> Vec<String> {
+    let Some(rebuilds) = file.rebuilds() else { return Vec::new() };
+    let effect = match rebuilds.required {
+        true => "clients refuse a release until enough builders have reproduced it",
+        false => "clients show what builders got, and refuse nothing for it",
+    };
+    vec![
+        "Builders state what they get from the source, and their keys can do nothing else:".to_owned(),
+        format!("  they make {}", rebuilt_files_text(&rebuilds.files)),
+        format!("  {effect}"),
+        "  a thief can state something false, and with enough keys call a false file reproduced; only signers can sign it"
+            .to_owned(),
+    ]
 }
 
 // What a rotation delay is good for (D130), in words.

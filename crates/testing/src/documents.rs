@@ -4,14 +4,16 @@ use countersign_core::documents::history::{Agreement, History, HistoryEntry};
 use countersign_core::documents::index::{Digests, PublishedFile, ReleaseIndex};
 use countersign_core::documents::layout::RepositoryMarker;
 use countersign_core::documents::objections::{EarlierObjections, ObjectionsFile, StoredObjection};
+use countersign_core::documents::rebuilds::RebuildsFile;
 use countersign_core::documents::signatures::{Collected, OtherFormatsFile, SignatureSet};
 use countersign_core::documents::signed_request::{Registrant, SignedRequest};
 use countersign_core::documents::signers::{Metadata, OriginKind, SignersFile};
-use countersign_core::documents::statement::{Objection, Revocation, Veto};
+use countersign_core::documents::statement::{Objection, Rebuild, Revocation, Veto};
 use countersign_core::values::{digest::Sha512, json::ParseError, key::SecretKey, other_format::OtherFormat};
 
+use crate::evidence::{builders, rebuild_of, said};
 use crate::{
-    INDEX, PROJECT, alice, at, bob, carol, dave, format_text, log_key, mallory, origin, path, published,
+    INDEX, PROJECT, alice, at, bob, carol, dave, format_text, key, log_key, mallory, origin, path, published,
     signed_request, signers, witness_key,
 };
 
@@ -26,7 +28,7 @@ pub struct Kind {
     pub example: fn() -> Vec<u8>,
 }
 
-pub const KINDS: [Kind; 16] = [
+pub const KINDS: [Kind; 18] = [
     Kind {
         name: "signers file",
         rewrite: |b| SignersFile::parse(b).map(|d| d.write()),
@@ -99,6 +101,16 @@ pub const KINDS: [Kind; 16] = [
         example: || earlier_objections().write(),
     },
     Kind {
+        name: "rebuild",
+        rewrite: |b| Rebuild::parse(b).map(|d| d.write()),
+        example: || rebuild().write(),
+    },
+    Kind {
+        name: "rebuilds",
+        rewrite: |b| RebuildsFile::parse(b).map(|d| d.write()),
+        example: || rebuilds().write(),
+    },
+    Kind {
         name: "marker",
         rewrite: |b| RepositoryMarker::parse(b).map(|d| d.write()),
         example: || RepositoryMarker { format: 1, created_at: at("2026-02-01T12:00:00Z") }.write(),
@@ -123,6 +135,9 @@ fn signers_file() -> Vec<u8> {
         .master(1, [&dave()])
         .revocation(1, [&alice()])
         .registrars([&mallory()])
+        .builders(1, [&key(21)])
+        .rebuilt(&["*.tar.gz"])
+        .reproduced_first()
         .delay(48)
         .log(&log_key(), &[(1, &[witness_key(1), witness_key(2)]), (1, &[witness_key(3)])])
         .text();
@@ -217,6 +232,15 @@ pub fn objections() -> ObjectionsFile {
         entry(carol(), Objection { timestamp: at("2026-01-01T12:00:00Z"), ..objection() }),
     ];
     ObjectionsFile { entries: entries.into() }
+}
+
+pub fn rebuild() -> Rebuild {
+    let text = String::from_utf8(index().write()).expect("our documents are text");
+    rebuild_of(&path(INDEX), &text)
+}
+
+pub fn rebuilds() -> RebuildsFile {
+    RebuildsFile { entries: builders().iter().map(|builder| said(&rebuild(), builder)).collect() }
 }
 
 pub fn earlier_objections() -> EarlierObjections {

@@ -285,6 +285,10 @@ pub(crate) struct SignArgs {
     #[arg(long, conflicts_with_all = ["also", "submit", "export"])]
     pub(crate) no_formats: bool,
 
+    /// With --yes: sign also what a builder did not get from the source
+    #[arg(long, conflicts_with_all = ["submit", "export"])]
+    pub(crate) despite_rebuilds: bool,
+
     #[command(flatten)]
     pub(crate) carried: CarriedArgs,
 }
@@ -298,6 +302,10 @@ pub(crate) struct StatusArgs {
     /// Wait until the file is complete, or a pending signers file is in force
     #[arg(long)]
     pub(crate) wait: bool,
+
+    /// Wait until builders have reproduced the release as well; done by itself if its signers file requires it
+    #[arg(long, requires = "wait")]
+    pub(crate) reproduced: bool,
 
     /// Wait no longer than this, as in 90s, 30m, 2h or 1d [default: as long as it takes]
     #[arg(long, value_name = "TIME", requires = "wait", value_parser = parse_duration)]
@@ -665,6 +673,32 @@ pub(crate) struct ObjectArgs {
     /// Take your objection back
     #[arg(long)]
     pub(crate) withdraw: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("which").required(true).args(["names", "detached", "submit"]))]
+pub(crate) struct RebuildArgs {
+    /// The release
+    #[arg(value_name = "NAME", num_args = 1..=2)]
+    pub(crate) names: Vec<String>,
+
+    /// The directory with the files that you built, under the names that they have in the release
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["detached", "submit"])]
+    pub(crate) files: Option<PathBuf>,
+
+    /// The whole id of the commit that you built, as `git rev-parse HEAD` prints it
+    #[arg(long, value_name = "COMMIT", value_parser = parse_source, conflicts_with_all = ["detached", "submit"])]
+    pub(crate) source: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) carried: CarriedArgs,
+}
+
+/// The whole id of a commit. A short one can mean another commit tomorrow.
+fn parse_source(text: &str) -> Result<String, &'static str> {
+    let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_whole = is_hex && matches!(text.len(), 40 | 64);
+    is_whole.then(|| text.to_ascii_lowercase()).ok_or("write the whole id, as `git rev-parse HEAD` prints it")
 }
 
 #[derive(Debug, Args)]

@@ -22,7 +22,7 @@ const GROUPS: [CommandGroup; 6] = [
     },
     CommandGroup {
         title: "Sign",
-        commands: &["pending", "sign", "release", "object", "withdraw"],
+        commands: &["pending", "sign", "release", "object", "rebuild", "withdraw"],
         described: true,
     },
     CommandGroup {

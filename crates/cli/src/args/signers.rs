@@ -28,6 +28,12 @@ A registrar is the key of a CI job. It registers releases, and cannot sign, prop
   countersign signers new --artifact alice=a.pub bob=b.pub --threshold 2 \\
     --registrar ci=ci.pub -o FILE
 
+Builders build each release anew from its source, and state what they got. Their keys can do nothing else. With \
+--require-rebuilds clients refuse a release until enough builders got the same:
+
+  countersign signers new --artifact alice=a.pub bob=b.pub --threshold 2 \\
+    --builder carol=c.pub dave=d.pub erin=e.pub --threshold builder:2 --rebuild-files '*.tar.gz' -o FILE
+
 A log proves which release was completed last, and that it is not revoked. Witnesses make sure that the log shows everyone \
 the same. Keys of both have the form NAME+ID+KEY; a server with a log shows its key at /log/key:
 
@@ -45,11 +51,12 @@ Examples:
   countersign signers edit acme/app --replace bob=bob-new.pub -o next.json     a lost key
   countersign signers edit svc.signers.json --remove carol --add admin:dave=dave.pub
   countersign signers edit acme/app --add registrar:ci=ci.pub                  a key for CI
+  countersign signers edit acme/app --add builder:carol=carol.pub --threshold builder:1
   countersign signers edit acme/app --log KEY --witness KEY KEY KEY --witness-threshold 2
   countersign signers edit acme/app --replaying witness.example
   countersign signers edit acme/app --max-age 7d
 
-ROLE is artifact, admin, master, revocation or registrar; without one it is artifact. Of several groups, artifact.2 is the second. \
+ROLE is artifact, admin, master, revocation, builder or registrar; without one it is artifact. Of several groups, artifact.2 is the second. \
 The command shows what changes and what the new file withstands. Publish the file, and propose it with \
 `countersign update`.")]
     Edit(SignersEditArgs),
@@ -94,6 +101,9 @@ pub(crate) struct SignersCheckArgs {
 pub(crate) struct SignersNewArgs {
     #[command(flatten)]
     pub(crate) groups: GroupArgs,
+
+    #[command(flatten)]
+    pub(crate) rebuilds: WantedRebuildArgs,
 
     /// Keys of machines that register new releases, and can do nothing else
     #[arg(long = "registrar", value_name = "KEY", num_args = 1..)]
@@ -140,6 +150,17 @@ pub(crate) struct SignersEditArgs {
     /// How many signatures a role needs, as in 2 or admin:1; can be repeated
     #[arg(long, value_name = "[ROLE:]N")]
     pub(crate) threshold: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) rebuilds: WantedRebuildArgs,
+
+    /// Let clients accept releases that no builder has reproduced
+    #[arg(long, conflicts_with = "require_rebuilds")]
+    pub(crate) no_require_rebuilds: bool,
+
+    /// Remove the builders and what is wanted of them; with --add builder:NAME=KEY, before the new ones are added
+    #[arg(long)]
+    pub(crate) no_rebuilds: bool,
 
     #[command(flatten)]
     pub(crate) log: LogArgs,
@@ -383,6 +404,18 @@ pub(crate) struct LogArgs {
     /// How old a proof can be, as in 30m, 24h or 7d [default, with new witnesses: 24h]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) max_age: Option<Duration>,
+}
+
+/// What a signers file is to want of builders.
+#[derive(Debug, Default, Args)]
+pub(crate) struct WantedRebuildArgs {
+    /// The files that builders make, as in '*.tar.gz'; a star stands for any text [default: all files]
+    #[arg(long, value_name = "PATTERN", num_args = 1..)]
+    pub(crate) rebuild_files: Vec<String>,
+
+    /// Let clients refuse releases that builders have not reproduced
+    #[arg(long)]
+    pub(crate) require_rebuilds: bool,
 }
 
 #[derive(Debug, Default)]

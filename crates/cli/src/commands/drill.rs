@@ -66,7 +66,7 @@ fn describe(file: &SignersFile, question: &DrillQuestion, drill: &Drill, output:
         lines.extend(nuisances);
     }
     lines.push(String::new());
-    lines.extend(conclude(drill, output));
+    lines.extend(conclude(file, drill, output));
     lines
 }
 
@@ -102,7 +102,7 @@ fn describe_attempt(attempt: &DrillAttempt, side: Side, output: Output) -> Vec<S
     lines
 }
 
-fn conclude(drill: &Drill, output: Output) -> Vec<String> {
+fn conclude(file: &SignersFile, drill: &Drill, output: Output) -> Vec<String> {
     let mut lines = Vec::new();
     if drill.is_locked_out() {
         let text = "Locked out: no one can change the signers any more. Register the project anew under another path.";
@@ -139,7 +139,11 @@ fn conclude(drill: &Drill, output: Output) -> Vec<String> {
         });
     }
     let fails = |act: Act| drill.team.iter().any(|attempt| attempt.act == act && !attempt.succeeds);
-    if !drill.is_lost() && (fails(Act::Release) || fails(Act::Revoke)) {
+    if fails(Act::Reproduce) && file.rebuilds().is_some_and(|rebuilds| rebuilds.required) {
+        let text = "Refused: clients refuse every new release, because too few builders can reproduce it.";
+        lines.push(output.bad(text));
+    }
+    if !drill.is_lost() && drill.team.iter().any(|attempt| attempt.act != Act::Rotate && !attempt.succeeds) {
         lines.push("What no longer works does again after a rotation to new keys.".to_owned());
     }
     if lines.is_empty() {

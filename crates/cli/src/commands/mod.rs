@@ -16,6 +16,7 @@ pub(crate) mod monitor;
 pub(crate) mod object;
 pub(crate) mod pending;
 pub(crate) mod propose;
+pub(crate) mod rebuild;
 pub(crate) mod release;
 pub(crate) mod revoke;
 pub(crate) mod serve;

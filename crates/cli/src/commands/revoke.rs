@@ -25,7 +25,7 @@ use crate::words::{output::Several, table::People, table::when_text};
 const REVOKE: StatementCommand = StatementCommand {
     kind: StatementKind::Revocation,
     name: "revoke",
-    names: "NAME",
+    names: "NAME --reason TEXT",
     question: "Sign the revocation of this release, for good?",
     check,
     check_key,

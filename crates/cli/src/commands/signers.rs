@@ -7,15 +7,16 @@ mod log;
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use countersign_core::documents::signers::{Group, Role, Signer, SignersFile};
+use countersign_core::documents::signers::{Group, RebuildPolicy, Role, Signer, SignersFile};
 use countersign_core::documents::{history::History, layout};
 use countersign_core::rules::{chain, chain::VerifiedChain, stored};
 use countersign_core::values::{digest::Sha512, key::KeyFormat, other_format::OtherFormat, path::RepoPath};
 use countersign_explain::strength::{ActStrength, Strength};
-use countersign_explain::{log_strength::LogStrength, strength, words::describe_delay, words::shown_signers};
+use countersign_explain::words::{describe_delay, describe_rebuilds, shown_signers};
+use countersign_explain::{log_strength::LogStrength, strength};
 use serde_json::{Value, json};
 
-use crate::args::{GroupName, SignersNewArgs, role_option};
+use crate::args::{GroupName, SignersNewArgs, WantedRebuildArgs, role_option};
 use crate::client::session::{Reader, Session};
 use crate::client::{ServerClient, now, targets::ReleaseName, targets::ServerPath};
 use crate::commands::signers::log::{LogDraft, set_log};
@@ -28,6 +29,7 @@ pub(crate) fn make(args: &SignersNewArgs, output: Output) -> Result<(), CliError
     let (servers, formats) = (args.servers.urls.clone(), names_of(&args.format));
     let rotation_delay_hours = args.rotation_delay;
     let mut draft = Draft { servers, formats, rotation_delay_hours, ..Draft::default() };
+    draft.set_rebuilds(&args.rebuilds);
     let thresholds = args.groups.thresholds.iter().map(|text| GroupName::split_threshold(text));
     let thresholds: Vec<(GroupName, usize)> = thresholds.collect::<Result<_, _>>()?;
     for (role, given) in &args.groups.roles {
@@ -97,6 +99,7 @@ fn describe_file(name: &str, file: &SignersFile, digest: &Sha512, output: Output
     lines.push(format!("digest: {digest}"));
     lines.extend(describe_strength(&strength, output));
     lines.extend(describe_delay(file));
+    lines.extend(describe_rebuilds(file));
     if !registrars.is_empty() {
         lines.push("To register releases, and nothing else:".to_owned());
         lines.push(format!("  alone: {}", shown_signers(registrars)));
@@ -126,6 +129,7 @@ fn describe_file(name: &str, file: &SignersFile, digest: &Sha512, output: Output
         "formats": file.formats(),
         "unknown_formats": file.unknown_formats(),
         "rotation_delay_hours": file.rotation_delay_hours(),
+        "rebuilds": rebuilds_to_json(file),
     });
     add_strength(&mut value, &strength);
     (lines, value)
@@ -147,6 +151,10 @@ fn read(path: &Path) -> Result<(SignersFile, Vec<u8>), CliError> {
 #[derive(Debug, Default)]
 struct Draft {
     roles: BTreeMap<Role, Vec<Group>>,
+    /// The files that builders make, as patterns.
+    rebuild_files: Vec<String>,
+    /// Whether clients refuse a release before builders have reproduced it.
+    requires_rebuilds: bool,
     registrars: Vec<Signer>,
     servers: Vec<String>,
     log: Option<LogDraft>,
@@ -156,9 +164,23 @@ struct Draft {
 }
 
 impl Draft {
+    /// Takes what is given of the builders' work, and leaves the rest as it is.
+    fn set_rebuilds(&mut self, given: &WantedRebuildArgs) {
+        if !given.rebuild_files.is_empty() {
+            self.rebuild_files.clone_from(&given.rebuild_files);
+        }
+        self.requires_rebuilds |= given.require_rebuilds;
+    }
+
     /// The one reader of signers files says what is wrong, and the one writer how they look.
     /// `keys`: the option that gives a role its keys.
     fn finish(&self, keys: impl Fn(Role) -> String) -> Result<SignersFile, CliError> {
+        let builders = self.roles.get(&Role::Builder);
+        if builders.is_none() && (self.requires_rebuilds || !self.rebuild_files.is_empty()) {
+            let option = if self.requires_rebuilds { "--require-rebuilds" } else { "--rebuild-files" };
+            let hint = format!("say who rebuilds: {} and --threshold builder:N", keys(Role::Builder));
+            return Err(CliError::usage(format!("{option} needs builders"), hint));
+        }
         let mut file = json!({
             "version": 1,
             "timestamp": now()?.to_whole_milliseconds(),
@@ -170,7 +192,14 @@ impl Draft {
         });
         if let Value::Object(fields) = &mut file {
             fields.retain(|_, value| !value.is_null() && *value != json!([]));
-            fields.extend(self.roles.iter().map(|(role, groups)| (role.field().to_owned(), json!(groups))));
+            let own_fields = self.roles.iter().filter(|(role, _)| **role != Role::Builder);
+            fields.extend(own_fields.map(|(role, groups)| (role.field().to_owned(), json!(groups))));
+        }
+        if let Some(builders) = builders {
+            file["rebuilds"] = json!({"builders": builders, "required": self.requires_rebuilds});
+            if !self.rebuild_files.is_empty() {
+                file["rebuilds"]["files"] = json!(self.rebuild_files);
+            }
         }
         SignersFile::parse(file.to_string().as_bytes()).map_err(|error| {
             let message = match option_of(&error.field, keys) {
@@ -189,12 +218,16 @@ fn names_of(formats: &[OtherFormat]) -> Vec<String> {
 /// The option that a field of a signers file comes from.
 fn option_of(field: &str, keys: impl Fn(Role) -> String) -> Option<String> {
     let first = field.split(['.', '[']).next().unwrap_or_default();
-    let role = Role::ALL.into_iter().find(|role| role.field() == first);
+    let is_of = |role: &Role| {
+        field.strip_prefix(role.field()).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
+    let role = Role::ALL.into_iter().find(is_of);
     let option = match (first, role) {
         (_, Some(role)) if field.ends_with("threshold") => {
             return Some(format!("--threshold {}:N", role_option(role)));
         }
         (_, Some(role)) => return Some(keys(role)),
+        ("rebuilds", None) => "--rebuild-files",
         ("registrars", None) => "--registrar",
         ("servers", None) => "--server",
         ("formats", None) => "--format",
@@ -235,7 +268,7 @@ fn deliver(
 }
 
 fn describe_strength(strength: &Strength, output: Output) -> Vec<String> {
-    let mut lines: Vec<String> = strength.acts().into_iter().flat_map(describe).collect();
+    let mut lines: Vec<String> = strength.acts().flat_map(describe).collect();
     if let Some(log) = &strength.log {
         lines.push("To prove the newest state:".to_owned());
         lines.extend(log.to_string().lines().map(|line| format!("  {line}")));
@@ -265,8 +298,16 @@ fn add_strength(value: &mut Value, strength: &Strength) {
         value["log"]["must_lie"] = json!(tolerance.map_or(0, |tolerance| tolerance.must_lie));
         value["log"]["may_be_down"] = json!(tolerance.map_or(0, |tolerance| tolerance.may_be_down));
     }
-    value["acts"] = strength.acts().into_iter().map(act_to_json).collect();
+    value["acts"] = strength.acts().map(act_to_json).collect();
     value["warnings"] = strength.warnings.iter().map(|warning| json!(warning.to_string())).collect();
+}
+
+/// What is wanted of builders. Who they are stands with the other roles and acts.
+pub(crate) fn rebuilds_to_json(file: &SignersFile) -> Value {
+    file.rebuilds().map_or(
+        Value::Null,
+        |RebuildPolicy { files, required, .. }| json!({"files": files, "required": required}),
+    )
 }
 
 fn act_to_json(act: &ActStrength) -> Value {

@@ -72,7 +72,7 @@ impl StatementCommand {
 
     fn sign(&self, session: &Session, file: &Path, output: &Path) -> Result<(), CliError> {
         check_output(file, output)?;
-        let made_by = format!("countersign {} {} --reason TEXT --export FILE", self.name, self.names);
+        let made_by = format!("countersign {} {} --export FILE", self.name, self.names);
         let parse = |bytes: &[u8]| requests::parse_statement_requests(self.kind, bytes);
         let requests = read(file, parse, &made_by)?;
         let mut several = Several::new(session.output);

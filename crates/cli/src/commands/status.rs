@@ -24,7 +24,7 @@ pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliE
         CliError::usage(format!("{path} collects no signatures"), "name a release or a project")
     })?;
     if args.wait {
-        let waited = wait::run(session, &target, &subject, args.timeout).await;
+        let waited = wait::run(session, &target, &subject, args).await;
         let state = match &waited {
             Ok(()) => "complete",
             Err(error) if error.kind() == ErrorKind::TimedOut => "waiting",

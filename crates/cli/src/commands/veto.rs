@@ -23,7 +23,7 @@ const QUESTION: &str = "Veto these signers?";
 const VETO: StatementCommand = StatementCommand {
     kind: StatementKind::Veto,
     name: "veto",
-    names: "PROJECT",
+    names: "PROJECT --reason TEXT",
     question: QUESTION,
     check: |request| {
         let to_sign = sign::check_trusted(&request.subject, Network::Offline)?;

@@ -7,10 +7,11 @@ use countersign_core::documents::objections::{EarlierObjections, ObjectionsFile}
 use countersign_core::documents::rebuilds::RebuildsFile;
 use countersign_core::documents::{layout, signed_request::Withdrawal};
 use countersign_core::proof::{bundle::Bundle, verify::Evidence};
-use countersign_core::rules::place::check_place;
+use countersign_core::rules::{place::check_place, reproduction::Reproduction};
 use countersign_core::values::shown::{marked_name, plural, quoted, shown_text, shown_within};
 use countersign_core::values::{digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp};
 use countersign_explain::describe::{describe, release::ObjectionDescription};
+use countersign_explain::reproduction::different_lines;
 use countersign_explain::{progress::Names, words::shown_signer};
 use countersign_forge::download_url::{CandidateKind, DownloadPlace};
 use serde_json::{Value, json};
@@ -207,6 +208,42 @@ pub(crate) fn describe_earlier_objections(
 ) -> Vec<String> {
     let s = plural(earlier.len());
     list_under(format!("{} objection{s} to an earlier content of this release", earlier.len()), earlier, you)
+}
+
+/// Lines about builders who got something else, to be shown before everything else (D262); none if no one did.
+pub(crate) fn describe_different(
+    reproduction: Option<&Reproduction>,
+    names: &Names,
+    output: Output,
+) -> Vec<String> {
+    let lines = reproduction.map(|reproduction| different_lines(reproduction, names)).unwrap_or_default();
+    lines.iter().map(|line| format!("{} {line}", output.bad("DIFFERENT"))).collect()
+}
+
+/// How far builders have reproduced a release, for programs; null if no one is asked.
+pub(crate) fn reproduction_json(reproduction: Option<&Reproduction>) -> Value {
+    let Some(reproduction) = reproduction else { return Value::Null };
+    let different = reproduction.different.iter().map(|(key, files)| {
+        json!({
+            "public_key": key.to_string(),
+            "files": files.iter().map(AssetName::as_str).collect::<Vec<_>>(),
+            "source_commit": reproduction.commits.get(key),
+        })
+    });
+    let files = reproduction
+        .files
+        .iter()
+        .map(|(name, agreed)| json!({"file_name": name.as_str(), "reproduced_by": agreed}));
+    json!({
+        "is_required": reproduction.is_required,
+        "is_reproduced": reproduction.is_reproduced(),
+        "collected": reproduction.tally.collected,
+        "needed": reproduction.tally.needed,
+        "source_commits": reproduction.sources(),
+        "files": files.collect::<Vec<_>>(),
+        "different": different.collect::<Vec<_>>(),
+        "missing": reproduction.missing(),
+    })
 }
 
 fn list_under(title: String, said: &[ObjectionDescription], you: Option<PublicKey>) -> Vec<String> {

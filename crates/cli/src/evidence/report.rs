@@ -6,12 +6,14 @@ use countersign_core::rules::place::{path_of_url, release_tag};
 use countersign_core::values::{path::RepoPath, shown::marked_name, shown::shown_text};
 use countersign_explain::describe::release::{ObjectionDescription, RevocationDescription, list_objections};
 use countersign_explain::progress::Names;
-use countersign_explain::reproduction::different_text;
+use countersign_explain::reproduction::{different_text, reproduction_text};
 use countersign_explain::verdict::{Doubts, shown_release, shown_url};
 use serde_json::{Value, json};
 
 use crate::evidence::freshness::{LogReport, ShownFreshness};
-use crate::evidence::release::{objections_json, say_objection, shown_name};
+use crate::evidence::release::{
+    describe_different, objections_json, reproduction_json, say_objection, shown_name,
+};
 use crate::evidence::{download::Expected, proof::Accepted};
 use crate::words::{error::CliError, error::shown_path, output::Output, table::People};
 
@@ -70,6 +72,7 @@ impl AcceptedRelease {
         own["project_id"] = json!(artifact.index.project_id);
         own["freshness_proven"] = json!(self.log.shown().is_some_and(ShownFreshness::is_fresh));
         own["freshness"] = self.log.json();
+        own["reproduction"] = reproduction_json(artifact.reproduction.as_ref());
         own
     }
 
@@ -133,6 +136,7 @@ impl Report<'_> {
     pub(crate) fn warn_if_quiet(&self, output: Output) {
         if output.is_terse() {
             self.release.warn_if_begun(output);
+            self.list_different(output).iter().for_each(|different| output.warn(different));
             self.list_objections()
                 .iter()
                 .for_each(|objection| output.warn(&format!("OBJECTION {objection}")));
@@ -141,6 +145,12 @@ impl Report<'_> {
 
     fn list_objections(&self) -> Vec<String> {
         self.standing().iter().map(|objection| say_objection(objection, None)).collect()
+    }
+
+    fn list_different(&self, output: Output) -> Vec<String> {
+        let artifact = &self.release.accepted.artifact;
+        let names = Names::of([&artifact.governing().signers]);
+        describe_different(artifact.reproduction.as_ref(), &names, output)
     }
 
     fn standing(&self) -> Vec<ObjectionDescription> {
@@ -164,6 +174,7 @@ impl Report<'_> {
     pub(crate) fn text(&self, output: Output) -> String {
         let Accepted { artifact, root, since, is_first_use } = &self.release.accepted;
         let mut lines = self.headline(output);
+        lines.extend(self.list_different(output).into_iter().map(|different| format!("  {different}")));
         let mut line = |name: &str, text: String| lines.push(format!("  {name:<11} {text}"));
         for objection in self.list_objections() {
             line("OBJECTION", objection);
@@ -179,6 +190,9 @@ impl Report<'_> {
             "thresholds",
             artifact.groups().iter().map(GroupCount::to_string).collect::<Vec<_>>().join("; "),
         );
+        if let Some(reproduction) = &artifact.reproduction {
+            line("rebuilds", reproduction_text(reproduction, &names));
+        }
         let begin = match root {
             Root::Origin(url) => {
                 let path = path_of_url(url);

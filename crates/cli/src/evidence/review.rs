@@ -5,16 +5,18 @@ use std::collections::BTreeSet;
 use countersign_api::state::DroppedReleases;
 use countersign_core::documents::index::{Digests, PublishedFile, ReleaseIndex};
 use countersign_core::proof::to_sign::{Subject, ToSign};
+use countersign_core::rules::reproduction::Reproduction;
 use countersign_core::rules::{chain::VerifiedChain, place::path_of_url, place::release_tag, quorum};
 use countersign_core::values::shown::{marked_name, plural, quoted, shown_text};
 use countersign_core::values::{key::KeyFormat, key::PublicKey, other_format::OtherFormat};
 use countersign_explain::describe::{Description, proposal::BegunVeto, proposal::ProposalDescription};
 use countersign_explain::difference::{SignersChange, list_changes};
+use countersign_explain::reproduction::{different_text, reproduction_text};
 use countersign_explain::words::shown_hours;
 
 use crate::client::{now, state::dropped_text, state::due_text};
 use crate::evidence::comparison::{Comparison, MatchOutcome};
-use crate::evidence::release::{describe_earlier_objections, describe_objections};
+use crate::evidence::release::{describe_different, describe_earlier_objections, describe_objections};
 use crate::words::{error::shown_path, output::Output, table::People, table::when_text};
 
 /// How many of the signer's own files are named that the release lacks.
@@ -42,7 +44,9 @@ impl Review<'_> {
         let mut lines = Vec::new();
         match self.description {
             Description::Release(release) => {
-                let mut said = describe_objections(&release.objections, Some(self.you), output);
+                let reproduction = release.reproduction.as_ref();
+                let mut said = describe_different(reproduction, &release.names, output);
+                said.extend(describe_objections(&release.objections, Some(self.you), output));
                 said.extend(describe_earlier_objections(&release.earlier_objections, Some(self.you)));
                 lines.extend(said.iter().map(|line| output.list(line)));
                 lines.push(output.strong(&format!("Release {}", marked_name(release.path.as_str()))));
@@ -60,6 +64,11 @@ impl Review<'_> {
         lines.push(format!("  signed     {signed}"));
         let missing = output.list(&people.list_or(self.description.missing(), "no one who is needed"));
         lines.push(format!("  missing    {missing}"));
+        if let Description::Release(release) = self.description
+            && let Some(reproduction) = &release.reproduction
+        {
+            lines.push(format!("  rebuilds   {}", reproduction_text(reproduction, &release.names)));
+        }
         lines.extend(self.describe_formats());
         if let Some(comparison) = self.comparison {
             lines.extend(describe_comparison(comparison, output));
@@ -150,16 +159,17 @@ impl Review<'_> {
     pub(crate) fn question(&self) -> String {
         let (before, what, objections) = match self.description {
             Description::Proposal(proposal) if self.ends_wait(proposal) => {
-                ("With your signature it takes effect AT ONCE. ", "signers file", 0)
+                ("With your signature it takes effect AT ONCE. ".to_owned(), "signers file", 0)
             }
-            Description::Proposal(_) => ("", "signers file", 0),
+            Description::Proposal(_) => (String::new(), "signers file", 0),
             Description::Release(release) => {
                 // One that differs is not asked about (D244).
                 let compared = match self.comparison {
                     None => "The files have NOT been compared with any of yours. ",
                     Some(_) => "All files are the same as yours. ",
                 };
-                (compared, "release", release.objections.len())
+                let before = format!("{}{compared}", say_rebuilds(release.reproduction.as_ref()));
+                (before, "release", release.objections.len())
             }
         };
         let objected = match objections {
@@ -169,6 +179,14 @@ impl Review<'_> {
         let people = People { names: self.description.names(), you: None };
         format!("{objected}{before}Sign this {what} as {}?", people.name(self.you))
     }
+}
+
+/// What a signer should weigh before the question: that a builder got something else, or that too few have reported.
+fn say_rebuilds(reproduction: Option<&Reproduction>) -> String {
+    let Some(reproduction) = reproduction else { return String::new() };
+    let different = different_text(reproduction).map(|different| format!("{different}. "));
+    let lacking = (!reproduction.is_reproduced()).then_some("Too few builders have reproduced it so far. ");
+    different.unwrap_or_default() + lacking.unwrap_or_default()
 }
 
 fn describe_release(lines: &mut Vec<String>, index: &ReleaseIndex, comparison: Option<&Comparison>) {

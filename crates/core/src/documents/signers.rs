@@ -5,7 +5,9 @@ use std::{borrow::Cow, collections::BTreeMap, collections::BTreeSet, fmt, time::
 
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 
-use crate::documents::{fields::parse_path, fields::parse_threshold, transparency::Transparency};
+use crate::documents::{
+    fields::parse_path, fields::parse_threshold, index::AssetName, transparency::Transparency,
+};
 use crate::values::bounds::{
     FORMAT_NAME_BYTES, METADATA_BYTES, REBUILD_PATTERN_BYTES, REBUILD_PATTERNS, REBUILDS,
     ROTATION_DELAY_HOURS, SERVER_URL_BYTES, SIGNER_NAME_CHARS, SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES,
@@ -309,8 +311,7 @@ impl SignersFile {
     ) -> Result<(), ParseError> {
         for (role, groups) in self.roles().filter(|(role, _)| role.field() != list) {
             if let Some(key) = keys_of(groups).find(&is_in) {
-                let reason =
-                    format!("the key {key} is also in {}; a {title} has no other role", role.field());
+                let reason = format!("the key {key} is also among the {role}; a {title} has no other role");
                 return Err(ParseError::new(list, reason));
             }
         }
@@ -376,6 +377,15 @@ impl RebuildPolicy {
     pub fn covers(&self, file_name: &str) -> bool {
         self.files.is_empty() || self.files.iter().any(|pattern| pattern.matches(file_name))
     }
+
+    /// Whether builders make every file that they make under the other policy. What a star of the other stands for can only be
+    /// matched by a star here, so its patterns are compared as if they were names.
+    pub fn covers_all_of(&self, other: &Self) -> bool {
+        match other.files.as_slice() {
+            [] => self.covers("*"),
+            patterns => patterns.iter().all(|pattern| self.covers(pattern.as_str())),
+        }
+    }
 }
 
 /// A pattern for names of files, in which `*` stands for any text.
@@ -390,11 +400,20 @@ impl FilePattern {
         if text.chars().any(is_unseen) {
             return Err("must have no control, blank or invisible characters".to_owned());
         }
-        Ok(Self(text.to_owned()))
+        let pattern = Self(text.to_owned());
+        match AssetName::parse(&pattern.example()) {
+            Ok(_) => Ok(pattern),
+            Err(error) => Err(format!("can match no file: {error}")),
+        }
     }
 
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The name of a file that the pattern matches.
+    pub fn example(&self) -> String {
+        self.0.replace('*', "a")
     }
 
     /// Text between two stars is looked for as far left as it can be, which never keeps what follows from fitting.

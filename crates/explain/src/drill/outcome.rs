@@ -38,6 +38,7 @@ pub enum Nuisance {
     ObjectToReleases,
     ReplaceProposals,
     BeginRevocations,
+    StateFalseRebuilds,
 }
 
 /// The file cannot be played, which no valid file comes to.
@@ -65,6 +66,9 @@ impl fmt::Display for Nuisance {
             Self::ObjectToReleases => "object to every release, which all pages then show",
             Self::ReplaceProposals => "put another proposal in the place of yours, again and again",
             Self::BeginRevocations => "begin a revocation of every release, which all pages then show",
+            Self::StateFalseRebuilds => {
+                "state that the source of every release gives something else, which all pages then show"
+            }
         })
     }
 }
@@ -90,7 +94,7 @@ enum Purpose {
 }
 
 impl Actor {
-    /// Everyone whom the file lists, registrars too, in its order.
+    /// Everyone whom the file lists, builders and registrars too, in its order.
     pub(super) fn of_file(file: &SignersFile) -> Vec<Self> {
         let registrars = file.registrars().iter().map(|registrar| registrar.key);
         let listed = Names::of([file]).in_order(file.keys().into_iter().chain(registrars));

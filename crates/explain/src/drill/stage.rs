@@ -3,22 +3,27 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use countersign_core::documents::index::{AssetName, Digests, PublishedFile};
+use countersign_core::documents::layout;
 use countersign_core::documents::signed_request::{SignedRequest, WithdrawBody, Withdrawal};
-use countersign_core::documents::statement::{Objection, Revocation, SignedStatement, StatementKind, Veto};
-use countersign_core::documents::{layout, signers::Origin, signers::OriginKind, signers::SignersFile};
+use countersign_core::documents::signers::{FilePattern, Origin, OriginKind, SignersFile};
+use countersign_core::documents::statement::{
+    Objection, Rebuild, RebuiltFile, Revocation, SignedStatement, StatementKind, Veto,
+};
 use countersign_core::rules::decide::assets::{Release, register_assets};
 use countersign_core::rules::decide::sign::{SignaturesBody, sign};
 use countersign_core::rules::decide::statement::{object, revoke, veto};
 use countersign_core::rules::decide::{
-    Proposal, activate::activate_due, register::register, update::update, withdraw::withdraw,
+    Proposal, activate::activate_due, rebuild::rebuild, register::register, update::update,
+    withdraw::withdraw,
 };
-use countersign_core::rules::snapshot::{Scratch, Snapshot as _};
+use countersign_core::rules::snapshot::{Change, Scratch, Snapshot as _};
 use countersign_core::rules::stored::{ActiveSigners, StoredProposal, files_to_sign};
 use countersign_core::rules::{auth::sign_request, quorum::Tally, stored};
 use countersign_core::values::digest::{Sha256, Sha512};
 use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
 
 use crate::drill::outcome::{Actor, DrillAttempt, DrillFault, DrillStep, Nuisance};
+use crate::reproduction::describe_reproduction;
 use crate::{describe::proposal::tally_proposal, describe::release::summarise_release};
 use crate::{strength::Act, words::shown_hours};
 
@@ -27,6 +32,8 @@ const ORIGIN: &str = "https://drill.example/team/project/svc.signers.json";
 const NONCE: &str = "00000000-0000-4000-8000-000000000000";
 /// The reason that every act of a drill gives.
 const DRILL: &str = "a drill";
+/// The release that everyone signed before the drill begins.
+const FIRST: &str = "1";
 const MAX_COLLECTING: usize = 10;
 const EXPIRY: Duration = Duration::from_secs(24 * 60 * 60);
 const SECOND: Duration = Duration::from_secs(1);
@@ -36,7 +43,9 @@ pub(super) struct Stage {
     scratch: Scratch,
     project: RepoPath,
     now: Timestamp,
-    /// Every key of the real file, registrars too, in the order of the file.
+    /// The name of the file in each release: one that builders make, if there are builders.
+    file_name: AssetName,
+    /// Every key of the real file, builders and registrars too, in the order of the file.
     cast: Vec<Actor>,
 }
 
@@ -51,8 +60,11 @@ struct Opponents<'a> {
 impl Stage {
     /// The project with its signers in force, and one release that everyone signed.
     pub(super) fn found(file: &SignersFile, now: Timestamp) -> Result<Self, DrillFault> {
+        let pattern = file.rebuilds().and_then(|rebuilds| rebuilds.files.first());
+        let file_name = pattern.map_or_else(|| "app".to_owned(), FilePattern::example);
         let mut stage = Self {
             scratch: Scratch::default(),
+            file_name: AssetName::parse(&file_name).map_err(|error| DrillFault(error.to_string()))?,
             project: parse_path(PROJECT)?,
             now: now.max(file.timestamp()).later(SECOND),
             cast: Actor::of_file(file),
@@ -71,7 +83,7 @@ impl Stage {
         for actor in &everyone {
             stage.sign(&pending, actor)?;
         }
-        let index = stage.register_release("1", &everyone).ok_or_else(|| no_release("registered"))?.1;
+        let index = stage.register_release(FIRST, &everyone).ok_or_else(|| no_release("registered"))?.1;
         for actor in &everyone {
             // Only artifact signers are accepted, and only until there are enough.
             let _ = stage.sign(&index, actor);
@@ -98,6 +110,7 @@ impl Stage {
             Act::Release => self.clone().try_release(team),
             Act::Rotate => self.rotate_team(team, gone, thieves).0,
             Act::Revoke => self.clone().try_revoke(team),
+            Act::Reproduce => self.clone().try_reproduce(team),
         }
     }
 
@@ -116,6 +129,7 @@ impl Stage {
                 self.clone().try_rotate(&text, thieves, &[own], &opponents).0
             }
             Act::Revoke => self.clone().try_revoke(thieves),
+            Act::Reproduce => self.clone().try_reproduce(thieves),
         }
     }
 
@@ -160,6 +174,9 @@ impl Stage {
         if !attempt.succeeds && attempt.steps.iter().any(|step| step.who.is_some()) {
             nuisances.push(Nuisance::BeginRevocations);
         }
+        if thieves.iter().any(|thief| self.state_rebuild(thief, b"something else").is_some()) {
+            nuisances.push(Nuisance::StateFalseRebuilds);
+        }
         nuisances
     }
 
@@ -178,7 +195,7 @@ impl Stage {
     }
 
     fn can_object(&self, thief: &Actor) -> bool {
-        let index = self.index_of("1");
+        let index = self.index_of(FIRST);
         let Ok(Some(bytes)) = self.scratch.read(&index) else { return false };
         let objection = Objection {
             text: Some(DRILL.to_owned()),
@@ -287,7 +304,7 @@ impl Stage {
     }
 
     fn try_revoke(mut self, actors: &[Actor]) -> DrillAttempt {
-        let index = self.index_of("1");
+        let index = self.index_of(FIRST);
         let mut steps = Vec::new();
         let subject_digest = self.scratch.read(&index).ok().flatten().map(|bytes| Sha512::of(&bytes));
         let document = Revocation {
@@ -312,6 +329,50 @@ impl Stage {
         failed(Act::Revoke, steps)
     }
 
+    /// Lets builders state the release that is there. A thief has built nothing, and no one can see that.
+    fn try_reproduce(mut self, actors: &[Actor]) -> DrillAttempt {
+        let mut steps = Vec::new();
+        for actor in actors {
+            let Some(change) = self.state_rebuild(actor, FIRST.as_bytes()) else { continue };
+            self.scratch.apply(&change);
+            let tally = match self.count_rebuilds() {
+                Some((_, true)) => {
+                    let step = "states that the source gives the same: the release is reproduced";
+                    steps.push(DrillStep::by(&actor.signer, step));
+                    return succeeded(Act::Reproduce, steps);
+                }
+                counted => counted.map(|(tally, _)| tally).unwrap_or_default(),
+            };
+            let Tally { collected, needed } = tally;
+            let step = format!("states that the source gives the same, as {collected} of {needed} do");
+            steps.push(DrillStep::by(&actor.signer, step));
+        }
+        steps.push(DrillStep::of_no_one("no one else can state what the source gives"));
+        failed(Act::Reproduce, steps)
+    }
+
+    /// Gives what changes if this actor states that the source of the first release gives this content.
+    fn state_rebuild(&self, actor: &Actor, content: &[u8]) -> Option<Change> {
+        let index = self.index_of(FIRST);
+        let document = Rebuild {
+            rebuild_of: index.clone(),
+            subject_digest: Sha512::of(&self.scratch.read(&index).ok()??),
+            source_commit: "0".repeat(40),
+            files: vec![RebuiltFile { file_name: self.file_name.clone(), digests: digests_of(content) }],
+            timestamp: self.now.to_whole_seconds(),
+        };
+        let statement = sign_statement(StatementKind::Rebuild, &index, &document.write(), actor);
+        rebuild(&self.scratch, &statement, self.now).ok().map(|(change, _)| change)
+    }
+
+    /// Gives how many builders got the same, and whether that is enough.
+    fn count_rebuilds(&self) -> Option<(Tally, bool)> {
+        let path = self.index_of(FIRST);
+        let signers = stored::signers_copy(&self.scratch, &path).ok()?.file;
+        let found = describe_reproduction(&self.scratch, &path, &signers).ok()??;
+        Some((found.tally, found.is_reproduced()))
+    }
+
     /// Registers a release by the first actor who may.
     fn register_release(&mut self, tag: &str, actors: &[Actor]) -> Option<(Actor, RepoPath)> {
         let index = self.index_of(tag);
@@ -321,10 +382,10 @@ impl Stage {
             release_url: None,
             published_on: None,
             published_files: vec![PublishedFile {
-                file_name: AssetName::parse("app").ok()?,
+                file_name: self.file_name.clone(),
                 size: None,
                 source: format!("https://drill.example/team/project/{tag}/app"),
-                digests: Digests { sha256: Some(Sha256::of(content)), sha512: None },
+                digests: digests_of(content),
             }],
         };
         let written = release.write_index(&self.project, self.now).ok()?;
@@ -497,6 +558,10 @@ fn parse_path(text: &str) -> Result<RepoPath, DrillFault> {
 
 fn no_release(what: &str) -> DrillFault {
     DrillFault(format!("no release can be {what} under this signers file"))
+}
+
+fn digests_of(content: &[u8]) -> Digests {
+    Digests { sha256: Some(Sha256::of(content)), sha512: None }
 }
 
 fn sign_statement(kind: StatementKind, file: &RepoPath, text: &[u8], actor: &Actor) -> SignedStatement {

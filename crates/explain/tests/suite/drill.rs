@@ -128,6 +128,27 @@ fn a_stolen_master_key_rotates_and_does_nothing_else() {
 }
 
 #[test]
+fn a_stolen_builder_key_states_false_rebuilds_and_does_nothing_else() {
+    let model = Model::new(&[(2, &[1, 2])]).builder(&[(2, &[9, 10, 11])]).requiring_rebuilds();
+    let played = drill(&model, &[], &[9]);
+    assert_eq!(outcomes(&played.thief), [false, false, false, false]);
+    assert_eq!(played.nuisances, [Nuisance::StateFalseRebuilds]);
+    assert_eq!(outcomes(&played.team), [true, true, true, true], "two builders are left");
+    let played = drill(&model, &[], &[9, 10]);
+    assert_eq!(outcomes(&played.thief), [false, false, false, true]);
+    assert_eq!(outcomes(&played.thief_after_rotation.expect("the signers can rotate")), [false; 4]);
+    assert!(played.team[3].takes_stolen_keys, "{:?}", played.team[3]);
+    let played = drill(&model, &[9, 10], &[]);
+    let steps: Vec<&str> = played.team[3].steps.iter().map(|step| step.text.as_str()).collect();
+    let expected = [
+        "states that the source gives the same, as 1 of 2 do",
+        "no one else can state what the source gives",
+    ];
+    assert_eq!(steps, expected);
+    assert!(!played.is_lost() && !played.is_locked_out());
+}
+
+#[test]
 fn steps_say_who_did_what_under_the_real_keys() {
     let model = Model::new(&[(2, &[1, 2, 3])]);
     let played = drill(&model, &[1], &[]);

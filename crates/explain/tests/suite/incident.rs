@@ -2,16 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::{
-    documents::signers::SignersFile, rules::stored::ReleaseState, values::key::PublicKey,
-};
+use countersign_core::documents::index::AssetName;
+use countersign_core::documents::statement::{Rebuild, RebuiltFile, StatementKind};
+use countersign_core::rules::{decide::rebuild::rebuild, stored::ReleaseState};
+use countersign_core::{documents::signers::SignersFile, values::digest::Sha512, values::key::PublicKey};
 use countersign_explain::incident::{
     IncidentQuestion, ListingStanding, OpenKind, ProjectIncident, examine_project, list_powers,
 };
 use countersign_explain::strength::Act;
 use countersign_testing::{
     ACTIVE, INDEX, PENDING, PROJECT, World, alice, at, bob, carol, dave, few, key, path, public as keys_of,
-    release, shifted, shifted_seconds, signers, steady,
+    release, shifted, shifted_seconds, signed_statement, signers, steady,
 };
 use proptest::prelude::*;
 
@@ -57,7 +58,7 @@ proptest! {
     fn alone_they_can_what_the_model_says((model, _, named) in any_case()) {
         let file: SignersFile = model.file();
         let powers = list_powers(&file, &keys(&named));
-        for act in [Act::Release, Act::Rotate, Act::Revoke] {
+        for act in [Act::Release, Act::Rotate, Act::Revoke, Act::Reproduce] {
             prop_assert_eq!(powers.contains(&act), model.can(act, &named), "{:?}", act);
         }
     }
@@ -111,6 +112,52 @@ proptest! {
             prop_assert!(model.can(Act::Release, &rest) && model.can(Act::Rotate, &rest));
         }
     }
+}
+
+#[test]
+fn what_stolen_builders_stated_is_told_and_needed_is_what_is_reproduced_only_by_them() {
+    let mut world = found(&Model::new(&[(1, &[1])]).builder(&[(2, &[9, 10, 11])]));
+    let mut version = release("v1", "one");
+    version.published_files[0].file_name = AssetName::parse("app-1.tar.gz").expect("a name");
+    world.add_release(&version, &key(1)).expect("a release");
+    world.sign(INDEX, &key(1)).expect("a signature");
+    for n in [9, 10] {
+        let document = Rebuild {
+            rebuild_of: path(INDEX),
+            subject_digest: Sha512::of(&world.repo.bytes(INDEX)),
+            source_commit: "a".repeat(40),
+            files: vec![RebuiltFile {
+                file_name: version.published_files[0].file_name.clone(),
+                digests: version.published_files[0].digests.clone(),
+            }],
+            timestamp: world.now.to_whole_seconds(),
+        };
+        let statement = signed_statement(StatementKind::Rebuild, &path(INDEX), &document.write(), &key(n));
+        let (change, _) = rebuild(&world.repo, &statement, world.now).expect("a rebuild");
+        world.repo.apply(&change);
+    }
+    // The keys, the powers that they have alone, and whether the release is reproduced only by them.
+    let table: [(&[u8], &[Act], Option<bool>); 4] = [
+        (&[9], &[], Some(true)),
+        (&[9, 10], &[Act::Reproduce], Some(true)),
+        (&[11], &[], None),
+        (&[10, 11], &[Act::Reproduce], Some(true)),
+    ];
+    for (people, powers, is_decisive) in table {
+        let told = examine(&world, keys(people), None).expect("they are listed");
+        assert_eq!(told.powers, powers, "{people:?}");
+        assert!(told.can_state_rebuilds && !told.can_register, "{people:?}");
+        assert_eq!(told.rebuilds.first().map(|one| one.is_decisive), is_decisive, "{people:?}");
+        assert!(told.releases.is_empty() && told.releases_to_revoke().next().is_none());
+        let removal = told.removal.expect("signers are in force");
+        assert!(removal.others_can_rotate && removal.shortages.len() == people.len() - 1, "{removal:?}");
+    }
+    let signer = examine(&world, keys(&[1]), None).expect("it is listed");
+    assert!(signer.can_register && !signer.can_state_rebuilds && signer.rebuilds.is_empty());
+    assert!(
+        examine(&world, keys(&[9]), Some("2099-01-01T00:00:00Z"))
+            .is_some_and(|told| told.rebuilds.is_empty())
+    );
 }
 
 #[test]

@@ -113,6 +113,14 @@ fn the_words_follow_the_thresholds() {
 }
 
 #[test]
+fn keys_of_builders_sign_nothing_and_are_never_idle() {
+    let model = Model::new(&[(1, &[1])]).builder(&[(1, &[9])]);
+    let lockout = outlook(&model, &[1]);
+    assert_eq!(lockout.uses.iter().map(|used| used.signer.key).collect::<Vec<_>>(), [public(1)]);
+    assert!(lockout.outlooks.is_empty());
+}
+
+#[test]
 fn masters_are_another_way_to_rotate() {
     let model = Model::new(&[(2, &[1, 2])]).master(&[(1, &[6])]);
     let rotate =

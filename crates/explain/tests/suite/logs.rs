@@ -78,6 +78,7 @@ fn log_warnings(strength: &Strength) -> Vec<LogWarning> {
         Warning::OneKeyIsEnough(..)
         | Warning::RotationIsEasier { .. }
         | Warning::OneLossBlocks { .. }
+        | Warning::OneLossRefusesReleases(_)
         | Warning::NotIndependent(_)
         | Warning::NoMasterKeys
         | Warning::NoVeto

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use countersign_core::{documents::signers::Role, documents::signers::SignersFile, values::key::PublicKey};
 use countersign_explain::strength::{Act, KeyCount, Strength, Warning, assess, count_needed};
-use countersign_explain::words::{describe_delay, shown_signer};
+use countersign_explain::words::{describe_delay, describe_rebuilds, shown_signer};
 use countersign_testing::{assert_mentions, few, key, signer_text, steady};
 use proptest::prelude::*;
 
@@ -17,6 +17,8 @@ pub(crate) struct Model {
     admin: Option<Groups>,
     master: Option<Groups>,
     revocation: Option<Groups>,
+    builder: Option<Groups>,
+    requires_rebuilds: bool,
     delay_hours: Option<u64>,
 }
 
@@ -37,6 +39,14 @@ impl Model {
         Self { revocation: Some(groups(revocation)), ..self }
     }
 
+    pub(crate) fn builder(self, builder: &[(usize, &[u8])]) -> Self {
+        Self { builder: Some(groups(builder)), ..self }
+    }
+
+    pub(crate) fn requiring_rebuilds(self) -> Self {
+        Self { requires_rebuilds: true, ..self }
+    }
+
     pub(crate) fn delay(self, hours: u64) -> Self {
         Self { delay_hours: Some(hours), ..self }
     }
@@ -49,6 +59,10 @@ impl Model {
             ("revocation_keys", &self.revocation),
         ];
         fields.extend(optional.into_iter().filter_map(|(name, role)| Some(role_text(name, role.as_ref()?))));
+        fields.extend(self.builder.as_ref().map(|builders| {
+            let (builders, required) = (role_text("builders", builders), self.requires_rebuilds);
+            format!(r#""rebuilds": {{{builders}, "files": ["app-*.tar.gz"], "required": {required}}}"#)
+        }));
         fields.extend(self.delay_hours.map(|hours| format!(r#""rotation_delay_hours": {hours}"#)));
         format!(r#"{{"version": 1, "timestamp": "2026-01-31T10:00:00Z", {}}}"#, fields.join(", "))
     }
@@ -73,6 +87,7 @@ impl Model {
                 Some(groups) => agree(groups, people),
                 None => admin.iter().any(|(_, members)| members.iter().any(|member| people.contains(member))),
             },
+            Act::Reproduce => self.builder.as_ref().is_some_and(|builders| agree(builders, people)),
         }
     }
 
@@ -91,9 +106,9 @@ impl Model {
     }
 
     pub(crate) fn people(&self) -> Vec<u8> {
-        let roles =
-            [Some(&self.artifact), self.admin.as_ref(), self.master.as_ref(), self.revocation.as_ref()];
-        let members = roles.into_iter().flatten().flatten().flat_map(|(_, members)| members);
+        let optional = [&self.admin, &self.master, &self.revocation, &self.builder];
+        let roles = optional.into_iter().flatten().chain([&self.artifact]);
+        let members = roles.flatten().flat_map(|(_, members)| members);
         members.copied().collect::<BTreeSet<u8>>().into_iter().collect()
     }
 }
@@ -144,20 +159,23 @@ pub(crate) fn any_waiting_model() -> impl Strategy<Value = Model> {
             artifact,
             admin,
             master,
-            revocation: None,
             delay_hours,
+            ..Model::default()
         },
     )
 }
 
 pub(crate) fn any_model() -> impl Strategy<Value = Model> {
     let optional = |people| prop::option::of(any_groups(people));
-    (any_groups(1..6), optional(1..6), optional(6..9), optional(1..6)).prop_map(
-        |(artifact, admin, master, revocation)| Model {
+    let builder = (prop::option::weighted(0.3, any_groups(9..12)), any::<bool>());
+    (any_groups(1..6), optional(1..6), optional(6..9), optional(1..6), builder).prop_map(
+        |(artifact, admin, master, revocation, (builder, requires_rebuilds))| Model {
             artifact,
             admin,
             master,
             revocation,
+            builder,
+            requires_rebuilds,
             delay_hours: None,
         },
     )
@@ -200,11 +218,13 @@ proptest! {
     #[test]
     fn a_loss_that_blocks_is_warned_of_with_how_long(model in any_model()) {
         let strength = model.assess();
-        for act in [Act::Release, Act::Rotate, Act::Revoke] {
+        for act in [Act::Release, Act::Rotate, Act::Revoke, Act::Reproduce] {
             let people = model.people();
             let others = |n: u8| people.iter().copied().filter(|other| *other != n).collect::<Vec<u8>>();
             let stops = |act: Act, n: u8| !model.can(act, &others(n));
-            let blocking: Vec<u8> = people.iter().copied().filter(|n| stops(act, *n)).collect();
+            let is_known = model.can(act, &people);
+            let blocking: Vec<u8> =
+                people.iter().copied().filter(|n| is_known && stops(act, *n)).collect();
             let for_ever = blocking.iter().any(|n| stops(Act::Rotate, *n));
             let expected =
                 (!blocking.is_empty()).then(|| (blocking.into_iter().map(public).collect(), for_ever));
@@ -217,6 +237,9 @@ fn blocking_keys(strength: &Strength, wanted: Act) -> Option<(BTreeSet<PublicKey
     strength.warnings.iter().find_map(|warning| match warning {
         Warning::OneLossBlocks { act, keys, for_ever } if *act == wanted => {
             Some((keys.iter().map(|signer| signer.key).collect(), *for_ever))
+        }
+        Warning::OneLossRefusesReleases(keys) if wanted == Act::Reproduce => {
+            Some((keys.iter().map(|signer| signer.key).collect(), false))
         }
         _ => None,
     })
@@ -283,6 +306,36 @@ fn missing_masters_and_names_are_warned_of() {
     let named = (1..=3).fold(named, |text, n| text.replacen("}}", &format!(r#"}}, "name": "n{n}"}}"#), 1));
     let strength = assess(&SignersFile::parse(named.as_bytes()).expect("three names"));
     assert!(!warns(&strength, "no master keys") && !warns(&strength, "without a name"));
+}
+
+#[test]
+fn builders_are_an_act_of_their_own_whose_losses_matter_more_if_clients_require_them() {
+    let model = || Model::new(&[(1, &[1, 2])]).master(&[(1, &[6])]);
+    let builders = |strength: &Strength| {
+        let told: Vec<String> = strength.warnings.iter().map(ToString::to_string).collect();
+        told.into_iter().filter(|told| told.contains("reproduced")).collect::<Vec<_>>()
+    };
+    assert_eq!(model().assess().reproduce, None);
+    let safe = model().builder(&[(2, &[9, 10, 11])]).requiring_rebuilds().assess();
+    let act = safe.reproduce.as_ref().expect("builders");
+    assert_eq!((act.harmless_thefts, act.survivable_losses), (1, 1));
+    assert_mentions(&act.to_string(), &["call a release reproduced: builders, any 2 of 3 keys: "]);
+    assert!(builders(&safe).is_empty(), "{:?}", builders(&safe));
+    let one = shown_signer(&SignersFile::named_signer(&model().file(), public(9)));
+    let single = model().builder(&[(1, &[9])]);
+    let stolen = format!("one stolen key is enough to call a release reproduced: {one}");
+    let blocks = format!(
+        "one lost key makes it impossible to call a release reproduced, until the signers are rotated: {one}"
+    );
+    let refused = format!(
+        "one lost key keeps new releases from being reproduced, so clients refuse them until the signers are rotated: {one}"
+    );
+    assert_eq!(builders(&single.clone().assess()), [stolen.clone(), blocks]);
+    assert_eq!(builders(&single.clone().requiring_rebuilds().assess()), [stolen, refused]);
+    let told = describe_rebuilds(&single.file()).join("\n");
+    assert_mentions(&told, &["can do nothing else", "\"app-*.tar.gz\"", "refuse nothing", "only signers"]);
+    assert_mentions(&describe_rebuilds(&single.requiring_rebuilds().file()).join("\n"), &["clients refuse"]);
+    assert!(describe_rebuilds(&model().file()).is_empty());
 }
 
 #[test]

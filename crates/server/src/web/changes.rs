@@ -49,6 +49,8 @@ fn describe(change: &SignersChange, told: &BTreeSet<PublicKey>) -> Option<Markup
         },
         SignersChange::Weakened { .. }
         | SignersChange::Delay { .. }
+        | SignersChange::RebuiltFiles { .. }
+        | SignersChange::RebuildsRequired(_)
         | SignersChange::Servers(_)
         | SignersChange::Log(_)
         | SignersChange::Formats(_) => html! { (change) },

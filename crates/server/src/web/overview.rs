@@ -5,7 +5,9 @@ use std::{ops::Range, sync::Arc};
 
 use countersign_api::catalogue::{ReleaseVersion, compare_versions, find_newest};
 use countersign_core::documents::layout;
-use countersign_core::documents::signers::{Group, Metadata, Origin, Role, Signer, SignersFile};
+use countersign_core::documents::signers::{
+    Group, Metadata, Origin, RebuildPolicy, Role, Signer, SignersFile,
+};
 use countersign_core::rules::snapshot::{ReadError, Snapshot};
 use countersign_core::rules::{quorum::Tally, stored, stored::ReleaseState};
 use countersign_core::values::{digest::Sha512, path::RepoPath, time::Timestamp, wire};
@@ -29,6 +31,8 @@ pub struct ProjectOverview {
     pub steps: usize,
     /// The roles in the signers file in force, or else in the proposed one.
     pub roles: Vec<RoleOverview>,
+    /// What the same file wants of its builders; `None` if it names none (D259).
+    pub rebuilds: Option<RebuildPolicy>,
     /// The keys in the same file that register new releases, and nothing else (D105).
     pub registrars: Vec<Signer>,
     /// The log in the same file.
@@ -81,7 +85,9 @@ pub fn describe_project(
         let roles = Role::ALL.into_iter().map(role).collect();
         let log = shown.transparency().map(LogStrength::of);
         let registrars = shown.registrars().to_vec();
-        ProjectOverview { id: id.clone(), roles, registrars, log, signers, digest, steps, proposal, vetoed }
+        let rebuilds = shown.rebuilds().cloned();
+        let id = id.clone();
+        ProjectOverview { id, roles, rebuilds, registrars, log, signers, digest, steps, proposal, vetoed }
     }))
 }
 
@@ -90,7 +96,7 @@ pub fn project_state(snapshot: &impl Snapshot, id: &RepoPath) -> Result<Option<P
     Ok(match stored::active_signers(snapshot, id)? {
         Some(active) => {
             let is_changing = snapshot.contains(&layout::pending_signers(id));
-            Some(ProjectState::Registered { signers: active.file.keys().len(), is_changing })
+            Some(ProjectState::Registered { signers: active.file.signers().len(), is_changing })
         }
         None => tally_proposal(snapshot, id)?.map(ProjectState::Registering),
     })

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use countersign_api::catalogue::ListedRebuilds;
-use countersign_core::documents::{layout, signers::Role, signers::Signer, signers::SignersFile};
+use countersign_core::documents::layout;
+use countersign_core::documents::signers::{RebuildPolicy, Role, Signer, SignersFile};
 use countersign_core::rules::stored::ReleaseState;
 use countersign_core::values::bounds::{PAGE_ROWS, SEARCH_CHARS};
 use countersign_core::values::shown::{shown_count, shown_text};
@@ -13,7 +14,8 @@ use countersign_explain::describe::release::{
     ReleaseDescription, ReleaseSummary, describe_release, summarise_release,
 };
 use countersign_explain::reproduction::{different_text, reproduction_text};
-use countersign_explain::{lockout::Lockout, lockout::foresee, words::shown_hours};
+use countersign_explain::words::{rebuilt_files_text, shown_hours};
+use countersign_explain::{lockout::Lockout, lockout::foresee};
 use countersign_store::Head;
 use maud::{Markup, html};
 
@@ -108,14 +110,18 @@ impl Wanted {
 }
 
 fn lead(project: &ProjectOverview) -> Markup {
-    let rules = project.roles.iter().find(|role| role.role == Role::Artifact).map(|role| {
-        let rules: Vec<_> = role.groups.iter().map(parts::rule_of).collect();
-        rules.join(", and ")
-    });
+    let rules_of = |wanted: Role| {
+        let found = project.roles.iter().find(|role| role.role == wanted && !role.groups.is_empty());
+        found.map(|role| role.groups.iter().map(parts::rule_of).collect::<Vec<_>>().join(", and "))
+    };
+    let is_required = project.rebuilds.as_ref().is_some_and(|rebuilds| rebuilds.required);
     html! {
         p.lede {
             @if project.signers.is_none() { span.state.open { "registering" } " " }
-            @if let Some(rules) = rules { "A release needs " (rules) "." }
+            @if let Some(rules) = rules_of(Role::Artifact) { "A release needs " (rules) "." }
+            @if is_required && let Some(rules) = rules_of(Role::Builder) {
+                " Clients refuse it until " (rules) " of builders have reproduced it."
+            }
         }
     }
 }
@@ -318,7 +324,7 @@ fn release_table(head: &Head, id: &RepoPath, releases: &[ReleaseEntry]) -> Marku
 /// Finds what the idle keys would lock out, by when each key last signed (D140). `None` for a while after a start.
 fn find_lockout(app: &App, file: &SignersFile) -> Option<Lockout> {
     let look = app.catalogue.is_ready().then(|| app.catalogue.look())?;
-    let last = file.keys().into_iter().filter_map(|key| Some((key, look.last_signed(&key)?))).collect();
+    let last = file.signers().into_iter().filter_map(|key| Some((key, look.last_signed(&key)?))).collect();
     drop(look);
     Some(foresee(file, &last, app.now()))
 }
@@ -345,10 +351,11 @@ fn signers(project: &ProjectOverview, lockout: Option<&Lockout>) -> Markup {
                         p.role-line { strong { (parts::role_name(role.role)) } span.rule { (parts::rule_of(group)) } }
                         (parts::people_who(&group.signers, &did))
                     }
-                } @else {
+                } @else if role.role != Role::Builder {
                     p.meta { (left_to_default(role.role)) }
                 }
             }
+            @if let Some(rebuilds) = &project.rebuilds { (what_builders_do(rebuilds)) }
             @if !project.registrars.is_empty() {
                 p.role-line { strong { "Registrars" } span.rule { "register releases, and sign nothing" } }
                 (parts::people(&project.registrars))
@@ -363,6 +370,17 @@ fn signers(project: &ProjectOverview, lockout: Option<&Lockout>) -> Markup {
                 p { span.state.bad { "lock-out" } " " (capitalised(&outlook.to_string())) "." }
             }
             p.meta { "The signers file gives the names. Only the keys count." }
+        }
+    }
+}
+
+/// Says what the keys of builders are for, below them (D259).
+fn what_builders_do(rebuilds: &RebuildPolicy) -> Markup {
+    html! {
+        p.meta.wrap {
+            "Builders make " (rebuilt_files_text(&rebuilds.files)) " from the source, state what they got, and sign nothing. "
+            @if rebuilds.required { "Clients refuse a release until enough of them got the same." }
+            @else { "Clients show what they got, and refuse nothing for it." }
         }
     }
 }

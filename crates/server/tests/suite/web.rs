@@ -188,10 +188,10 @@ async fn modules() -> BTreeMap<String, String> {
 }
 
 #[tokio::test]
-async fn the_script_has_less_than_60_kb_and_makes_no_markup_of_text() {
+async fn the_script_has_less_than_68_kb_and_makes_no_markup_of_text() {
     let modules = modules().await;
     let bytes: usize = modules.values().map(String::len).sum();
-    assert!(bytes > 0 && bytes < 60_000, "{bytes} bytes");
+    assert!(bytes > 0 && bytes < 68_000, "{bytes} bytes");
     for (path, text) in modules {
         for door in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function("] {
             assert!(!text.contains(door), "{path} has {door}");

@@ -15,14 +15,20 @@ check_tool() {
     esac
 }
 
-# index SHA512: signers sign this digest, which OpenSSL reads from a file of its own.
+# signed_text FILE SHA512: this text, whose digest is signed. OpenSSL reads the digest from a file of its own.
+signed_text() {
+    plain "$1"
+    plain "$1.sha512"
+    found=$("$tool" dgst -sha512 -r <"$here/$1") || fail "$1 cannot be read"
+    [ "${found%% *}" = "$2" ] || fail "$1 was changed"
+    found=$(od -A n -v -t x1 "$here/$1.sha512" | tr -d ' \n') || fail "$1.sha512 cannot be read"
+    [ "$found" = "$2" ] || fail "$1.sha512 was changed"
+}
+
+# index SHA512
 index() {
-    plain svc.index.json
-    plain svc.index.json.sha512
-    found=$("$tool" dgst -sha512 -r <"$here/svc.index.json") || fail 'svc.index.json cannot be read'
-    [ "${found%% *}" = "$1" ] || fail 'svc.index.json was changed'
-    found=$(od -A n -v -t x1 "$here/svc.index.json.sha512" | tr -d ' \n') || fail 'svc.index.json.sha512 cannot be read'
-    [ "$found" = "$1" ] || fail 'svc.index.json.sha512 was changed'
+    signed_text svc.index.json "$1"
+    subject=$1
 }
 
 # key NAME BASE64: keys/NAME.pem is this key and nothing else.
@@ -33,9 +39,9 @@ key() {
     expect "$pem" "keys/$1.pem"
 }
 
-# signature NAME
+# signature NAME [TEXT]: on the index, or on another text.
 signature() {
-    signature_on "$1" svc.index.json.sha512
+    signature_on "$1" "${2-svc.index.json}.sha512"
 }
 
 # signature_on NAME FILE
@@ -44,7 +50,7 @@ signature_on() {
     plain "keys/$1.pem"
     plain "signatures/$1.sig"
     "$tool" pkeyutl -verify -pubin -inkey "$here/keys/$1.pem" -rawin -in "$here/$2" \
-        -sigfile "$here/signatures/$1.sig" >/dev/null 2>&1 || fail "signatures/$1.sig is no signature of $1 on the index"
+        -sigfile "$here/signatures/$1.sig" >/dev/null 2>&1 || fail "signatures/$1.sig is no signature of $1 on ${text-the index}"
     signed="$signed$1 "
     printf '%s has signed.\n' "$1"
 }

@@ -3,17 +3,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use countersign_core::values::key::{KeyFormat, PublicKey, Signature, encode_base64};
 use countersign_core::values::other_format::{
     NAMESPACE, OpenpgpSignatures, OtherFormat, armor, openpgp_certificate, openpgp_file_packet,
     openpgp_fingerprint, openpgp_packet, parse_openpgp, parse_ssh, trusted_comment, write_public_key,
 };
-use countersign_core::values::{digest::Sha256, key::KeyFormat, key::PublicKey, key::encode_base64, wire};
+use countersign_core::values::{digest::Sha256, digest::Sha512, wire};
 use countersign_core::{documents::layout, documents::signatures::OtherFormatsFile, rules::quorum};
 use countersign_explain::progress::groups_text;
 use serde::Serialize;
 
 use crate::commands::export::release::{
-    ExportedFile, ExportedRelease, ExportedSigner, SCRIPT, SHA256SUMS, ToolScript, expect,
+    ExportedBuilder, ExportedFile, ExportedRelease, ExportedSigner, SCRIPT, SHA256SUMS, ToolScript, expect,
 };
 use crate::{client::state::Shown, words::error::CliError};
 
@@ -212,29 +213,44 @@ impl Export {
                 files.extend(framed.map(|bytes| ExportedFile::new(format!("signatures/{id}.signed"), bytes)));
             }
         }
+        for ExportedBuilder { id, signer, said } in &release.builders {
+            let key = spki_base64(&signer.key);
+            let pem = format!("-----BEGIN PUBLIC KEY-----\n{key}\n-----END PUBLIC KEY-----\n");
+            let digest = Sha512::of(said.text.as_bytes());
+            files.push(ExportedFile::new(format!("keys/{id}.pem"), pem));
+            files.push(ExportedFile::new(format!("rebuilds/{id}.json"), said.text.as_str()));
+            files.push(ExportedFile::new(format!("rebuilds/{id}.json.sha512"), *digest.as_bytes()));
+            let framed = said.signature.framed(&digest);
+            is_touched |= framed.is_some();
+            files.push(ExportedFile::new(format!("signatures/{id}.sig"), *said.signature.ed25519_bytes()));
+            files.extend(framed.map(|bytes| ExportedFile::new(format!("signatures/{id}.signed"), bytes)));
+        }
+        let check = |signature: &Signature| match signature.format() {
+            KeyFormat::Ed25519 => "signature",
+            KeyFormat::Fido => "touched",
+        };
+        let expected =
+            [expect("svc.signers.json", release.signers_file.as_bytes()), format!("index {index_digest}")];
+        let expected = expected.into_iter().chain(release.rebuild_lines(spki_base64, check)).collect();
         let script = ToolScript {
             needs: "OpenSSL 3",
             checks: "\
 #   - every signature below holds: Ed25519 over the 64 bytes of the SHA-512 of svc.index.json,
-#   - SHA256SUMS is the one of this release, and the signed index has each of its digests,",
-            functions: [include_str!("openssl.sh"), if is_touched { include_str!("fido.sh") } else { "" }]
-                .concat(),
-            expected: vec![
-                expect("svc.signers.json", release.signers_file.as_bytes()),
-                format!("index {index_digest}"),
-            ],
+#   - SHA256SUMS is the one of this release, and the signed index has each of its digests,
+#   - if builders have reproduced it: what they state is signed and about this index, and enough of them got each file,",
+            functions: [
+                include_str!("openssl.sh"),
+                if is_touched { include_str!("fido.sh") } else { "" },
+                if release.builders.is_empty() { "" } else { include_str!("rebuilds.sh") },
+            ]
+            .concat(),
+            expected,
             spell: &|signer| spki_base64(&signer.signer.key),
         };
-        let script = script.render(release, |signer| {
-            signer.signature.map(|signature| match signature.format() {
-                KeyFormat::Ed25519 => "signature",
-                KeyFormat::Fido => "touched",
-            })
-        });
+        let script = script.render(release, |signer| signer.signature.as_ref().map(check));
         Self { files, script, left_out: Vec::new() }
     }
 }
-
 /// Adds `FILE.asc` for each file that enough signers have signed by itself (D254). They must have signed one digest: without
 /// the content no one can say here which of two is right.
 fn add_openpgp_files(

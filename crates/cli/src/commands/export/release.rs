@@ -3,12 +3,14 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use countersign_core::documents::{
-    index::render_sha256sums, layout, signatures::SignatureSet, signers::Group, signers::Signer,
+    index::Digests, index::render_sha256sums, layout, rebuilds::StoredRebuild, signatures::SignatureSet,
+    signers::Group, signers::Signer,
 };
 use countersign_core::proof::verify::{Evidence, VerifiedArtifact};
 use countersign_core::values::digest::{Sha256, Sha512};
 use countersign_core::values::{
-    key::PublicKey, key::Signature, other_format::ReleaseSums, shown::quoted, shown::shown_within,
+    key::PublicKey, key::Signature, other_format::ReleaseSums, shown::plural, shown::quoted,
+    shown::shown_within,
 };
 use countersign_explain::describe::release::RevocationDescription;
 use countersign_explain::progress::{GroupProgress, Names, describe_groups};
@@ -47,6 +49,8 @@ pub(super) struct ExportedRelease<'a> {
     pub(super) sha256sums: String,
     /// The artifact signers, each once, in the order of the signers file.
     pub(super) signers: Vec<ExportedSigner<'a>>,
+    /// The builders who got a file of the release, if enough of them got all that they make.
+    pub(super) builders: Vec<ExportedBuilder<'a>>,
     /// The signatures on the index.
     collected: &'a SignatureSet,
     /// A revocation that waits for more signatures.
@@ -60,6 +64,14 @@ pub(super) struct ExportedSigner<'a> {
     pub(super) signer: &'a Signer,
     /// The signature on the index, if the signer has signed it.
     pub(super) signature: Option<Signature>,
+}
+
+/// A builder with what it states. Its id is `builder-1`.
+#[derive(Debug)]
+pub(super) struct ExportedBuilder<'a> {
+    pub(super) id: String,
+    pub(super) signer: Signer,
+    pub(super) said: &'a StoredRebuild,
 }
 
 impl<'a> ExportedRelease<'a> {
@@ -81,7 +93,9 @@ impl<'a> ExportedRelease<'a> {
             .expect("core has found it in the history");
         let signers = number_signers(artifact, evidence);
         let collected = &evidence.signatures;
-        Ok(Self { artifact, index: &evidence.index, signers_file, sha256sums, signers, collected, begun })
+        let builders = number_builders(artifact, evidence);
+        let index = &evidence.index;
+        Ok(Self { artifact, index, signers_file, sha256sums, signers, builders, collected, begun })
     }
 
     /// How far the groups are, if only these keys count.
@@ -89,6 +103,50 @@ impl<'a> ExportedRelease<'a> {
         let mut set = self.collected.clone();
         set.entries.retain(|key, _| signed.contains(key));
         describe_groups(self.groups(), &set, &Names::of([&self.artifact.governing().signers]))
+    }
+
+    /// How many builders got something else, if any did.
+    fn count_different(&self) -> Option<usize> {
+        let count = self.artifact.reproduction.as_ref()?.different.len();
+        (count > 0).then_some(count)
+    }
+
+    /// The lines by which the script checks what builders state (D261): `check` names the function for a signature.
+    pub(super) fn rebuild_lines(
+        &self,
+        spell: impl Fn(&PublicKey) -> String,
+        check: impl Fn(&Signature) -> &'static str,
+    ) -> Vec<String> {
+        let Some(reproduction) = self.artifact.reproduction.as_ref().filter(|_| !self.builders.is_empty())
+        else {
+            return Vec::new();
+        };
+        let mut lines = Vec::new();
+        for ExportedBuilder { id, signer, said } in &self.builders {
+            let name = shown_signer_name(signer).unwrap_or_else(|| "no name".to_owned());
+            lines.extend([String::new(), comment(&format!("{name}, a builder, {}", signer.key))]);
+            lines.push(format!("key {id} {}", spell(&signer.key)));
+            let digest = Sha512::of(said.text.as_bytes());
+            lines.push(format!("rebuild {} {id} {digest}", check(&said.signature)));
+        }
+        lines.push(String::new());
+        for file in &self.artifact.index.published_files {
+            let Some(agreed) = reproduction.files.get(&file.file_name) else { continue };
+            let Digests { sha256, sha512 } = file.digests;
+            let digest = sha256.map(|digest| digest.to_string()).or(sha512.map(|digest| digest.to_string()));
+            for group in reproduction.groups() {
+                let of_group = |builder: &&ExportedBuilder<'_>| {
+                    group.contains(&builder.signer.key) && agreed.contains(&builder.signer.key)
+                };
+                let ids: Vec<&str> =
+                    self.builders.iter().filter(of_group).map(|builder| builder.id.as_str()).collect();
+                let digest = digest.as_deref().unwrap_or_default();
+                lines.push(format!("reproduced {} {digest} {}", group.threshold, ids.join(" ")));
+            }
+        }
+        let (made, all) = (reproduction.files.len(), self.artifact.index.published_files.len());
+        lines.push(format!("rebuilt='{made} of its {all} files'"));
+        lines
     }
 
     /// What was signed for other programs.
@@ -126,6 +184,18 @@ fn number_signers<'a>(artifact: &'a VerifiedArtifact, evidence: &Evidence) -> Ve
     signers
 }
 
+fn number_builders<'a>(artifact: &VerifiedArtifact, evidence: &'a Evidence) -> Vec<ExportedBuilder<'a>> {
+    let reproduced = artifact.reproduction.as_ref().filter(|reproduction| reproduction.is_reproduced());
+    let Some(reproduction) = reproduced else { return Vec::new() };
+    let agreed: BTreeSet<PublicKey> = reproduction.files.values().flatten().copied().collect();
+    let listed = Names::of([&artifact.governing().signers]).in_order(agreed);
+    let exported = (1..).zip(listed).filter_map(|(number, signer)| {
+        let said = evidence.rebuilds.entries.get(&signer.key)?;
+        Some(ExportedBuilder { id: format!("builder-{number}"), signer, said })
+    });
+    exported.collect()
+}
+
 /// A tool's part of the script. The beginning and the end are the same for all.
 pub(super) struct ToolScript<'a> {
     /// What people need besides a shell.
@@ -149,7 +219,6 @@ impl ToolScript<'_> {
         release: &ExportedRelease<'_>,
         check: impl Fn(&ExportedSigner<'_>) -> Option<&'static str>,
     ) -> String {
-        let comment = |text: &str| format!("# {}", shown_within(text, COMMENT_CHARS));
         let (path, project) = (&release.artifact.path, &release.artifact.index.project_id);
         let [name, of] = [layout::release_name(path, project), shown_url(project)]
             .map(|name| utf8_percent_encode(&name, IN_SCRIPT).to_string());
@@ -159,6 +228,9 @@ impl ToolScript<'_> {
         if let Some(RevocationDescription { tally, reason, .. }) = release.begun {
             lines.push(comment(&format!("The revocation has begun: {}", quoted(reason))));
             lines.push(format!("begun='{} of {}'", tally.collected, tally.needed));
+        }
+        if let Some(count) = release.count_different() {
+            lines.push(format!("differs='{count} builder{}'", plural(count)));
         }
         lines.extend(self.expected.iter().cloned());
         for signer in &release.signers {
@@ -182,6 +254,11 @@ impl ToolScript<'_> {
         let (before, after) = template.split_once("@RELEASE@\n").expect("every template has the place");
         enclose(&format!("{before}{lines}{after}"))
     }
+}
+
+/// A line in which text from outside can stand.
+fn comment(text: &str) -> String {
+    format!("# {}", shown_within(text, COMMENT_CHARS))
 }
 
 /// A script that runs whole or not at all: one command from its second line to its last letter. A shell reads all of it

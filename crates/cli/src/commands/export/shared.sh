@@ -55,6 +55,7 @@ is_own() {
     [ "$inside" = yes ] || return 1
     case $1 in
     SHA256SUMS | verify.sh | allowed_signers | svc.* | keys/signer-[0-9]* | signatures/signer-[0-9]*) return 0 ;;
+    rebuilds/builder-[0-9]* | keys/builder-[0-9]* | signatures/builder-[0-9]*) return 0 ;;
     SHA256SUMS.asc | keys.asc | keys.pgp | keys-[0-9]*.asc | keys-[0-9]*.pgp) return 0 ;;
     *) return 1 ;;
     esac
@@ -94,7 +95,7 @@ inside=no
 [ "$(CDPATH='' cd -- "$dir" && pwd -P)" != "$(CDPATH='' cd -- "$here" && pwd -P)" ] || inside=yes
 check_tool
 
-keys=' ' names=' ' signed=' ' begun='' groups=0 present=0 absent=0
+keys=' ' names=' ' signed=' ' begun='' differs='' rebuilt='' groups=0 present=0 absent=0
 release
 [ "$groups" -ge 1 ] || fail 'there is no group of signers'
 files
@@ -103,7 +104,9 @@ files
 printf '\nThis does not check that this script was not changed, how the project came to have these signers, whether the\n'
 printf 'release was revoked since, or whether it is the newest. Countersign itself does. Files that SHA256SUMS does not\n'
 printf 'list were not looked at.\n\n'
+[ -z "$rebuilt" ] || printf 'Reproduced: enough builders got %s from the source, byte for byte.\n' "$rebuilt"
 but=''
 [ -z "$begun" ] || but=", but $begun revokers wanted it revoked when it was exported"
+[ -z "$differs" ] || but="$but, but $differs got something else from the source"
 printf 'VERIFIED%s: %s. Enough signers have signed it, and %s of its %s files are there and unchanged.\n' \
     "$but" "$about" "$present" "$((present + absent))"

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_api::catalogue::{ReleaseState, SignedRelease, WaitingKind};
-use countersign_core::documents::{history::History, layout, signers::SignersFile};
-use countersign_core::rules::snapshot::{Scratch, Snapshot};
+use countersign_core::documents::{history::History, layout, signers::SignersFile, signers::keys_of};
+use countersign_core::rules::{snapshot::Scratch, snapshot::Snapshot, stored};
 use countersign_core::values::bounds::{KEY_ENTRIES, LIST_ENTRIES};
 use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
 use countersign_explain::incident::{
@@ -147,7 +147,8 @@ impl Fetched {
     }
 
     /// The releases of one project: those that the keys signed or whose revocation they began or can join, those that
-    /// collect, and those that are revoked.
+    /// collect, and those that are revoked. No list of a server says which releases builders rebuilt, so for their keys it
+    /// is all.
     async fn fetch_releases(
         &mut self,
         client: &ServerClient,
@@ -159,7 +160,8 @@ impl Fetched {
         let is_strangers = releases.is_empty()
             && !self.findings.known.contains(project)
             && self.agreements.get(project) == Some(&ListingAgreement::None);
-        for state in [ReleaseState::Collecting, ReleaseState::Revoked] {
+        let complete = self.are_builders(project).then_some(ReleaseState::Complete);
+        for state in [ReleaseState::Collecting, ReleaseState::Revoked].into_iter().chain(complete) {
             let found = self.list_releases(client, project, state).await?;
             releases.extend(found.into_iter().filter(|path| !touched.contains(path)));
         }
@@ -185,6 +187,16 @@ impl Fetched {
         Ok(())
     }
 
+    /// Whether one of the keys is or was a builder's in this project.
+    fn are_builders(&self, project: &RepoPath) -> bool {
+        let entries = 1..=stored::history_len(&self.scratch, project);
+        let files = stored::history(&self.scratch, project, entries).map(|history| list_files(&history));
+        let is_builders = |file: &SignersFile| {
+            keys_of(file.builder_groups()).any(|key| self.findings.question.keys.contains(&key))
+        };
+        files.is_ok_and(|files| files.iter().any(is_builders))
+    }
+
     async fn list_signed(
         &mut self,
         client: &ServerClient,
@@ -208,7 +220,7 @@ impl Fetched {
         }
     }
 
-    /// Releases of a project that the keys need not have signed: those that collect, and those that are revoked.
+    /// Releases of a project in this state, which the keys need not have signed.
     async fn list_releases(
         &mut self,
         client: &ServerClient,

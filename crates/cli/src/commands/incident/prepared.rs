@@ -235,6 +235,7 @@ impl<S: Snapshot> Planner<'_, S> {
             steps.extend(self.rotate(&chain, next.is_some()));
         }
         steps.extend(self.withdraw(reason));
+        steps.extend(self.rebuild());
         if !revocations.is_empty() {
             steps.extend(self.revoke(next.as_ref().unwrap_or(current), &revocations));
         }
@@ -286,6 +287,14 @@ impl<S: Snapshot> Planner<'_, S> {
         let about = "A named key registered or signed releases that still wait for signatures. Those that are not yours, an \
                      admin can withdraw";
         (!commands.is_empty()).then(|| ResponseStep::new(about, commands))
+    }
+
+    /// A file may not be what the source gives, where only the named keys say so.
+    fn rebuild(&self) -> Option<ResponseStep> {
+        let names: Vec<String> =
+            self.incident.releases_to_rebuild().map(|path| format!("# {}", quote(path.as_str()))).collect();
+        let about = "These releases are reproduced only if the named keys tell the truth. Have other builders of their                      signers files build them, and see whether they get the same";
+        (!names.is_empty()).then(|| ResponseStep::new(about, names))
     }
 
     fn rotate(&self, chain: &VerifiedChain, has_next: bool) -> Vec<ResponseStep> {

@@ -3,8 +3,8 @@
 use countersign_core::values::{key::PublicKey, path::RepoPath, shown::quoted, time::Timestamp};
 use countersign_core::{documents::signers::Role, documents::signers::Signer, rules::quorum::ConditionKind};
 use countersign_explain::incident::{
-    IncidentListing, ListingStanding, OpenKind, OpenMatter, ProjectIncident, SigningTimes, TouchedRelease,
-    TouchedRevocation, TouchedRotation,
+    IncidentListing, ListingStanding, OpenKind, OpenMatter, ProjectIncident, SigningTimes, TouchedRebuild,
+    TouchedRelease, TouchedRevocation, TouchedRotation,
 };
 use countersign_explain::{strength::Act, words::shown_signer};
 use serde_json::{Value, json};
@@ -88,6 +88,7 @@ fn describe_project(incident: &ProjectIncident, output: Output) -> Vec<String> {
     lines.push(count_line("revocations", incident.revocations.len(), decisive, output));
     let revocations = incident.revocations.iter();
     lines.extend(revocations.map(|revocation| describe_revocation(project, revocation, incident, output)));
+    lines.extend(describe_rebuilds(incident, output));
     if !incident.open.is_empty() {
         lines.push("  still open:".to_owned());
         lines.extend(incident.open.iter().map(|matter| describe_open(project, matter, output)));
@@ -128,11 +129,18 @@ fn role_title(role: Role) -> &'static str {
 }
 
 fn describe_powers(incident: &ProjectIncident, output: Output) -> String {
-    let powers: Vec<String> = incident.powers.iter().map(Act::to_string).collect();
-    let register = if incident.can_register { "register releases" } else { "do nothing" };
-    match powers.as_slice() {
-        [] => format!("  alone they can {register}"),
-        powers => format!("  {} {}", output.bad("alone they can"), powers.join(", ")),
+    let mut powers: Vec<String> = incident.powers.iter().map(Act::to_string).collect();
+    let is_harmless = powers.is_empty();
+    if is_harmless && incident.can_register {
+        powers.push("register releases".to_owned());
+    }
+    if incident.can_state_rebuilds && !incident.powers.contains(&Act::Reproduce) {
+        powers.push("state something false about what the source gives".to_owned());
+    }
+    let powers = if powers.is_empty() { "do nothing".to_owned() } else { powers.join(", ") };
+    match is_harmless {
+        true => format!("  alone they can {powers}"),
+        false => format!("  {} {powers}", output.bad("alone they can")),
     }
 }
 
@@ -147,6 +155,28 @@ fn count_line(what: &str, count: usize, decisive: usize, output: Output) -> Stri
             format!("  signed {what}: {count}; {}", output.bad(&needed))
         }
     }
+}
+
+/// What the keys state as builders. Nothing is said of projects without builders.
+fn describe_rebuilds(incident: &ProjectIncident, output: Output) -> Vec<String> {
+    let count = incident.rebuilds.len();
+    let decisive = incident.releases_to_rebuild().count();
+    let mut lines = vec![match (count, decisive) {
+        (0, _) if !incident.can_state_rebuilds => return Vec::new(),
+        (0, _) => "  stated rebuilds: none".to_owned(),
+        (count, 0) => {
+            format!("  stated rebuilds: {count}; none of them is needed to call a release reproduced")
+        }
+        (count, decisive) => {
+            let needed = format!("{decisive} of them are needed to call a release reproduced");
+            format!("  stated rebuilds: {count}; {}", output.bad(&needed))
+        }
+    }];
+    lines.extend(incident.rebuilds.iter().map(|TouchedRebuild { path, stated, is_decisive }| {
+        let (mark, name) = (mark(*is_decisive, output), name_below(&incident.project, path));
+        format!("    {mark}  {name}: {}", describe_times(stated, incident))
+    }));
+    lines
 }
 
 fn mark(is_decisive: bool, output: Output) -> String {
@@ -273,15 +303,20 @@ fn project_to_json(findings: &Findings, incident: &ProjectIncident) -> Value {
                 "index_path": path, "reason": reason, "signed": signed, "decisive": is_decisive,
             })
         });
+    let rebuilds = incident.rebuilds.iter().map(|TouchedRebuild { path, stated, is_decisive }| {
+        json!({"index_path": path, "stated": stated, "decisive": is_decisive})
+    });
     json!({
         "project_id": incident.project,
         "strangers": findings.is_strangers(incident),
         "listed": incident.listings.iter().map(listing_to_json).collect::<Vec<_>>(),
         "alone": incident.powers.iter().map(Act::to_string).collect::<Vec<_>>(),
         "can_register": incident.can_register,
+        "can_state_rebuilds": incident.can_state_rebuilds,
         "releases": releases.collect::<Vec<_>>(),
         "rotations": rotations.collect::<Vec<_>>(),
         "revocations": revocations.collect::<Vec<_>>(),
+        "rebuilds": rebuilds.collect::<Vec<_>>(),
         "open": incident.open.iter().map(open_to_json).collect::<Vec<_>>(),
         "unreadable": incident.unreadable,
     })

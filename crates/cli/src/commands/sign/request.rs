@@ -11,7 +11,7 @@ use countersign_core::values::{
     bounds::OPENPGP_FILES, key::KeyFormat, key::PublicKey, other_format::OtherFormat, path::RepoPath,
     shown::plural, time::Timestamp,
 };
-use countersign_explain::describe::{Description, describe};
+use countersign_explain::{describe::Description, describe::describe, reproduction::different_text};
 use serde_json::{Value, json};
 
 use crate::client::{ServerClient, session::KeyRing, session::Session, state::Shown, state::due_text};
@@ -19,7 +19,8 @@ use crate::client::{submission::Submitted, targets::Target};
 use crate::evidence::carried::{SignedFile, check_output, mark_done, read, submit_all};
 use crate::evidence::review::{Review, describe_comparison};
 use crate::evidence::{comparison, comparison::Comparison, comparison::ForOpenpgp, proof, proof::Network};
-use crate::words::{error::CliError, error::shown_path, output, output::Several, table::when_text};
+use crate::words::{error::CliError, error::shown_path, table::when_text};
+use crate::words::{output, output::Confirmation, output::Several};
 use crate::{args::SignArgs, keys::PublicHalf, keys::SigningKey};
 use crate::{settings::config_dir::write, settings::trust::TrustFile};
 
@@ -113,9 +114,28 @@ impl Signing<'_> {
                 mismatch,
             ));
         }
+        self.check_different(request, &description, &text)?;
         session.output.show_question(&text, session.confirmation());
         let is_wanted = output::ask(session.confirmation(), &review.question())?;
         Ok(is_wanted.then_some(Reviewed { to_sign, you, formats, comparison }))
+    }
+
+    /// Refuses to sign without a question what a builder did not get from the source (D262).
+    fn check_different(
+        &self,
+        request: &SigningRequest,
+        description: &Description,
+        text: &str,
+    ) -> Result<(), CliError> {
+        let Description::Release(release) = description else { return Ok(()) };
+        let different = release.reproduction.as_ref().and_then(different_text);
+        let is_asked = self.session.confirmation() == Confirmation::Ask || self.args.despite_rebuilds;
+        let Some(different) = different.filter(|_| !is_asked) else { return Ok(()) };
+        self.session.output.show(text);
+        Err(CliError::unverified(
+            format!("not signed: of {}, {different}", request.path),
+            "find out why. Without --yes you are asked; --yes --despite-rebuilds signs it",
+        ))
     }
 
     /// The format of your key: what the signers file says, if you do not know it.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::documents::signers::{Group, Role, Signer, SignersFile};
+use countersign_core::documents::signers::{Group, RebuildPolicy, Role, Signer, SignersFile};
 use countersign_core::values::{key::PublicKey, shown::quoted, shown::shown_text};
 use countersign_explain::{difference::list_changes, strength};
 use serde_json::json;
@@ -40,7 +40,7 @@ pub(crate) async fn run(session: &Session, args: &SignersEditArgs) -> Result<(),
     if changes.is_empty() {
         return Err(CliError::usage(
             "nothing changes",
-            "say what to change with --add, --remove, --replace, --threshold, --log, --witness, --replaying, --max-age, --format or --server",
+            "say what to change with --add, --remove, --replace, --threshold, --log, --witness, --replaying, --max-age, --format, --rebuild-files or --server",
         ));
     }
     let strength = strength::assess(&next);
@@ -65,11 +65,17 @@ pub(crate) fn without_keys(
     draft.finish_after(current)
 }
 
+fn patterns_of(rebuilds: &RebuildPolicy) -> Vec<String> {
+    rebuilds.files.iter().map(|pattern| pattern.as_str().to_owned()).collect()
+}
+
 impl Draft {
     fn of(file: &SignersFile) -> Self {
         let listed = |role| Some((role, file.explicit_groups(role)?.to_vec()));
         Self {
             roles: Role::ALL.into_iter().filter_map(listed).collect(),
+            rebuild_files: file.rebuilds().map(patterns_of).unwrap_or_default(),
+            requires_rebuilds: file.rebuilds().is_some_and(|rebuilds| rebuilds.required),
             registrars: file.registrars().to_vec(),
             servers: file.servers().to_vec(),
             log: file.transparency().map(LogDraft::of),
@@ -80,6 +86,10 @@ impl Draft {
 
     /// Keys leave before others come, so that a name can be given again.
     fn edit(&mut self, args: &SignersEditArgs) -> Result<(), CliError> {
+        if args.no_rebuilds {
+            self.roles.remove(&Role::Builder);
+            self.forget_rebuilds();
+        }
         for text in &args.replace {
             self.replace(text)?;
         }
@@ -102,6 +112,11 @@ impl Draft {
             groups.retain(|group| !group.signers.is_empty());
         }
         self.roles.retain(|role, groups| *role == Role::Artifact || !groups.is_empty());
+        self.requires_rebuilds &= !args.no_require_rebuilds;
+        if !self.roles.contains_key(&Role::Builder) {
+            self.leave_without_builders()?;
+        }
+        self.set_rebuilds(&args.rebuilds);
         if let Some(role) = founded.into_iter().find(|role| !set.contains(role)) {
             let name = role_option(role);
             return Err(CliError::usage(
@@ -145,6 +160,23 @@ impl Draft {
             group.signers.retain(|signer| signer.key != *key);
         }
         self.registrars.retain(|registrar| registrar.key != *key);
+    }
+
+    fn forget_rebuilds(&mut self) {
+        self.rebuild_files.clear();
+        self.requires_rebuilds = false;
+    }
+
+    /// What was wanted of builders goes with the last of them, unless clients count on it.
+    fn leave_without_builders(&mut self) -> Result<(), CliError> {
+        if self.requires_rebuilds {
+            return Err(CliError::usage(
+                "no builder is left, and clients refuse releases that no builder has reproduced",
+                "pass --no-rebuilds if releases need no builders any more, or name another: --add builder:NAME=KEY",
+            ));
+        }
+        self.forget_rebuilds();
+        Ok(())
     }
 
     fn check_thresholds(&self) -> Result<(), CliError> {

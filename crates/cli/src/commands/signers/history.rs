@@ -64,7 +64,7 @@ pub(crate) async fn run(session: &Session, args: &SignersHistoryArgs) -> Result<
             "signers_digest": link.digest.to_prefixed(),
             "activated_at": link.activated_at.to_string(),
             "origin_url": link.metadata.origin.url,
-            "signers": link.signers.keys().len(),
+            "signers": link.signers.signers().len(),
         })).collect::<Vec<_>>(),
     });
     session.output.answer(&format!("{}\n{trust}", describe(&chain)), &value)

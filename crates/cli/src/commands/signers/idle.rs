@@ -59,7 +59,7 @@ async fn ask_last(
     client: &ServerClient,
     file: &SignersFile,
 ) -> Result<Option<BTreeMap<PublicKey, Timestamp>>, CliError> {
-    let keys = file.keys();
+    let keys = file.signers();
     if keys.len() > MOST_ASKED {
         return Ok(None);
     }
@@ -74,7 +74,7 @@ async fn ask_last(
 
 /// Finds when each key last signed, in all projects. A key that signs for another project is not lost (D140).
 fn read_last(view: &RepositoryView, file: &SignersFile) -> BTreeMap<PublicKey, Timestamp> {
-    let question = IncidentQuestion { keys: file.keys(), since: None };
+    let question = IncidentQuestion { keys: file.signers(), since: None };
     let mut last: BTreeMap<PublicKey, Timestamp> = BTreeMap::new();
     let mut note = |signed: &SigningTimes| {
         for (key, at) in signed {

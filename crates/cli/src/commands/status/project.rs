@@ -5,11 +5,12 @@ use countersign_core::documents::layout;
 use countersign_core::documents::signers::{Group, Role, Signer, SignersFile};
 use countersign_core::values::{key::PublicKey, path::RepoPath, shown::marked_name};
 use countersign_explain::verdict::{Doubts, shown_url};
-use countersign_explain::{progress::Names, words::rule_text};
+use countersign_explain::{progress::Names, words::rebuilt_files_text, words::rule_text};
 use serde_json::{Value, json};
 
 use crate::args::StatusArgs;
 use crate::client::{session::Session, state::Shown, state::Vetoed, targets::Target};
+use crate::commands::signers::rebuilds_to_json;
 use crate::commands::{catalogue::ReleaseListing, status::standing::Status};
 use crate::words::{error::CliError, output::Output, table::People, table::when_text};
 
@@ -170,6 +171,12 @@ fn describe_signers(file: &SignersFile, people: &People<'_>) -> Vec<String> {
             lines.extend(list(&group.signers));
         }
     }
+    if let Some(rebuilds) = file.rebuilds() {
+        lines.push(format!("                they make {}", rebuilt_files_text(&rebuilds.files)));
+        if rebuilds.required {
+            lines.push("                clients refuse a release until they have reproduced it".to_owned());
+        }
+    }
     if !file.registrars().is_empty() {
         lines.push("  registrars  to register releases, and nothing else".to_owned());
         lines.extend(list(file.registrars()));
@@ -179,7 +186,7 @@ fn describe_signers(file: &SignersFile, people: &People<'_>) -> Vec<String> {
 
 fn signers_json(file: &SignersFile) -> Value {
     let group = |group: &Group| json!({"threshold": group.threshold, "signers": list_json(&group.signers)});
-    let mut value = json!({"registrars": list_json(file.registrars())});
+    let mut value = json!({"registrars": list_json(file.registrars()), "rebuilds": rebuilds_to_json(file)});
     for role in Role::ALL {
         let groups = file.explicit_groups(role).map(|groups| groups.iter().map(group).collect::<Vec<_>>());
         value[role.name()] = json!(groups);

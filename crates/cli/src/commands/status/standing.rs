@@ -11,11 +11,13 @@ use countersign_explain::describe::{Description, describe, proposal::ProposalDes
 use countersign_explain::progress::{
     ConditionProgress, GroupProgress, Member, WayProgress, condition_text, groups_text, way_name,
 };
+use countersign_explain::reproduction::reproduction_text;
 use serde_json::{Value, json};
 
 use crate::client::{now, state::Shown, state::dropped_text, state::due_text};
 use crate::evidence::release::{
-    describe_earlier_objections, describe_objections, earlier_objections_json, objections_json,
+    describe_different, describe_earlier_objections, describe_objections, earlier_objections_json,
+    objections_json, reproduction_json,
 };
 use crate::words::{error::CliError, output::Output, table::People, table::when_text};
 
@@ -85,13 +87,19 @@ impl Status {
         let progress = format!("  signatures  {}", self.description.progress());
         match &self.description {
             Description::Release(release) => {
-                let mut shown = describe_objections(&release.objections, you, output);
+                let mut shown = describe_different(release.reproduction.as_ref(), &release.names, output);
+                shown.extend(describe_objections(&release.objections, you, output));
                 shown.extend(describe_earlier_objections(&release.earlier_objections, you));
                 lines.extend(shown.iter().map(|line| format!("  {line}")));
                 if let Some(revocation) = &release.revocation {
                     lines.push(format!("  reason      {}", quoted(&revocation.reason)));
                 }
                 lines.push(progress);
+                if let Some(reproduction) = &release.reproduction {
+                    let wish = if reproduction.is_lacking() { "; the project requires it" } else { "" };
+                    let text = reproduction_text(reproduction, &release.names);
+                    lines.push(format!("  rebuilds    {text}{wish}"));
+                }
             }
             Description::Proposal(proposal) => {
                 lines.extend(proposal.waits_until.map(|until| describe_wait(proposal, until, name)));
@@ -166,6 +174,7 @@ impl Status {
             "waits_until": null,
             "pending_veto": null,
             "pending_revocation": null,
+            "reproduction": null,
         });
         match &self.description {
             Description::Release(release) => {
@@ -175,6 +184,7 @@ impl Status {
                 value["earlier_objections"] = earlier_objections_json(&release.earlier_objections);
                 value["pending_revocation"] = json!(self.begun().map(|begun| begun.json()));
                 value["groups"] = release.groups.iter().map(group_json).collect();
+                value["reproduction"] = reproduction_json(release.reproduction.as_ref());
             }
             Description::Proposal(proposal) => {
                 value["waits_until"] = json!(proposal.waits_until);

@@ -1,13 +1,14 @@
 //! `countersign status --wait`: events say when to look again, and what is shown to everyone says how it stands.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
 
 use countersign_api::event::EventFilter;
-use countersign_core::values::{digest::Sha512, key::PublicKey, path::RepoPath, shown::quoted};
+use countersign_core::values::{digest::Sha512, path::RepoPath, shown::quoted};
 use countersign_core::{documents::layout, documents::layout::Signable, rules::stored::ReleaseState};
-use countersign_explain::describe::Description;
+use countersign_explain::{describe::Description, reproduction::reproduction_text};
 use serde_json::json;
 
+use crate::args::StatusArgs;
 use crate::client::events::{EventFeed, Gaps, Next};
 use crate::client::{
     ListenQuery, ServerClient, session::Session, state::Shown, state::Vetoed, targets::Target,
@@ -23,17 +24,17 @@ pub(super) async fn run(
     session: &Session,
     target: &Target,
     subject: &Signable,
-    timeout: Option<Duration>,
+    args: &StatusArgs,
 ) -> Result<(), CliError> {
     let path = &target.path;
     let name = session.name_of(path, None);
     let waiting = async {
-        wait(session, target, subject).await.map_err(|error| match error.is_refusal() {
+        wait(session, target, subject, args.reproduced).await.map_err(|error| match error.is_refusal() {
             true => error.with_kind(ErrorKind::Refused),
             false => error,
         })
     };
-    match timeout {
+    match args.timeout {
         Some(timeout) => tokio::time::timeout(timeout, waiting).await.map_err(|_| too_late(&name))??,
         None => waiting.await?,
     }
@@ -46,7 +47,12 @@ pub(super) async fn run(
     session.output.answer(&text, &json!({"file_path": path.as_str(), "is_complete": true, "state": done}))
 }
 
-async fn wait(session: &Session, target: &Target, subject: &Signable) -> Result<(), CliError> {
+async fn wait(
+    session: &Session,
+    target: &Target,
+    subject: &Signable,
+    wants_rebuilds: bool,
+) -> Result<(), CliError> {
     let Target { client, path, .. } = target;
     // A project's signers take effect under another path than the one where they were pending.
     let (prefix, other) = match subject {
@@ -59,7 +65,7 @@ async fn wait(session: &Session, target: &Target, subject: &Signable) -> Result<
     let mut events = EventFeed::open(client, session.output, query, Gaps::Left).await?;
     let (mut digest, mut told) = (None, None);
     loop {
-        match look(client, path, subject, digest).await {
+        match look(client, path, subject, digest, wants_rebuilds).await {
             Ok(None) => return Ok(()),
             Ok(Some(description)) => {
                 digest = Some(description.digest());
@@ -90,6 +96,7 @@ async fn look(
     path: &RepoPath,
     subject: &Signable,
     digest: Option<Sha512>,
+    wants_rebuilds: bool,
 ) -> Result<Option<Description>, CliError> {
     let shown = client.state_at(path).await?;
     let Some(Status { description, .. }) = Status::find(&shown, path)? else {
@@ -107,12 +114,28 @@ async fn look(
     }
     match description.state() {
         ReleaseState::Collecting => Ok(Some(description)),
-        ReleaseState::Complete => Ok(None),
+        ReleaseState::Complete => Ok(match lacks_rebuilds(path, &description, wants_rebuilds)? {
+            true => Some(description),
+            false => None,
+        }),
         ReleaseState::Revoked => Err(CliError::new(
             ErrorKind::Revoked,
             format!("{path} was revoked"),
             "do not publish it; `countersign status NAME` shows the reason",
         )),
+    }
+}
+
+/// Whether builders are waited for, because the user or the project wants it.
+fn lacks_rebuilds(path: &RepoPath, description: &Description, is_wanted: bool) -> Result<bool, CliError> {
+    let Description::Release(release) = description else { return Ok(false) };
+    match &release.reproduction {
+        Some(reproduction) => Ok((is_wanted || reproduction.is_required) && !reproduction.is_reproduced()),
+        None if is_wanted => Err(CliError::usage(
+            format!("no builder is asked to reproduce {path}: its signers file names none"),
+            "leave out --reproduced",
+        )),
+        None => Ok(false),
     }
 }
 
@@ -165,21 +188,21 @@ fn refused_by_masters(project: &RepoPath, reason: &str) -> CliError {
 }
 
 /// Shows who has signed, if that has changed since it was last shown.
-fn show_progress(
-    session: &Session,
-    path: &RepoPath,
-    description: &Description,
-    told: &mut Option<BTreeSet<PublicKey>>,
-) {
+fn show_progress(session: &Session, path: &RepoPath, description: &Description, told: &mut Option<String>) {
     let keys = description.signed();
-    if told.as_ref() == Some(&keys) {
-        return;
-    }
     let people = People { names: description.names(), you: None };
     let signed = session.output.list(&people.list_or(keys.iter().copied(), "no one yet"));
     let name = session.name_of(path, None);
-    session.output.note(&format!("{name}: signed by {signed}; {}", description.progress()));
-    *told = Some(keys);
+    let mut text = format!("{name}: signed by {signed}; {}", description.progress());
+    if let Description::Release(release) = description
+        && let Some(reproduction) = &release.reproduction
+    {
+        text += &format!("; {}", reproduction_text(reproduction, &release.names));
+    }
+    if told.as_ref() != Some(&text) {
+        session.output.note(&text);
+    }
+    *told = Some(text);
 }
 
 fn too_late(name: &str) -> CliError {

@@ -1,6 +1,6 @@
 //! What the documentation tells people to type works, and so does the demonstration.
 
-use std::{fs, path::Path, path::PathBuf, process::Command, process::Output};
+use std::{env, ffi::OsString, fs, path::Path, path::PathBuf, process::Command, process::Output};
 
 use countersign_testing::literals::free_port;
 use serde_json::Value;
@@ -20,6 +20,16 @@ pub(super) fn commands(page: &str, from: &str, to: &str) -> String {
     lines.filter(|line| !is_build(line)).map(|line| format!("{line}\n")).collect()
 }
 
+/// What a compiler is found with that rustup has installed.
+fn rustup() -> impl Iterator<Item = (&'static str, OsString)> {
+    let home = env::var_os("RUSTUP_HOME");
+    let home = home.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".rustup").into()));
+    let toolchain = env::var_os("RUSTUP_TOOLCHAIN");
+    [("RUSTUP_HOME", home), ("RUSTUP_TOOLCHAIN", toolchain)]
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)))
+}
+
 /// Runs what a person would paste, line by line, and stops at the first failure.
 fn paste(commands: &str) -> (TempDir, Output) {
     let dir = TempDir::new().expect("a temporary directory");
@@ -37,12 +47,13 @@ fn paste(commands: &str) -> (TempDir, Output) {
         .replace("127.0.0.1/8000", &format!("127.0.0.1/{site}"));
     let program = PathBuf::from(env!("CARGO_BIN_EXE_countersign"));
     let bin = program.parent().expect("a directory").display();
-    let path = std::env::var("PATH").unwrap_or_default();
+    let path = env::var("PATH").unwrap_or_default();
     let script = format!("set -em\ntrap 'kill %1 %2 2>/dev/null || true' EXIT\n{commands}");
     let run = Command::new("bash")
         .args(["-c", &script])
         .current_dir(dir.path())
         .env_clear()
+        .envs(rustup())
         .envs([
             ("PATH", format!("{bin}:{path}")),
             ("COUNTERSIGN_SERVER", format!("http://127.0.0.1:{server}")),
@@ -94,6 +105,24 @@ fn the_example_of_an_export_can_be_pasted_after_the_guide() {
     let example = commands("docs/export.md", "## Try it", "## Publish it");
     let (_dir, run) = paste(&format!("{guide}{example}"));
     assert_works(&run, &["VERIFIED: ", "app.tar.gz: OK", "Signature Verified Successfully"]);
+}
+
+#[test]
+fn the_example_of_rebuilds_can_be_pasted_after_two_steps_of_the_guide() {
+    let guide = commands("docs/guide.md", "## 1. Install", "## 3. Who signs");
+    let example = commands("docs/rebuilds.md", "## Try it", "## In the builder's CI");
+    let (dir, run) = paste(&format!("{guide}{example}"));
+    let path = format!("{}/at-frida/source/hello.rs", dir.path().join("countersign-guide").display());
+    let said = [
+        "1.0 is what its source gives",
+        "the source gives something else",
+        "DIFFERENT frida got something else: hello.bin from commit",
+        "exit code 3",
+        &path,
+        "Verified hello.bin: 1.0 of http://127.0.0.1:",
+        "reproduced by 2 of 2 (any 2 of 3 builders) from commit",
+    ];
+    assert_works(&run, &said);
 }
 
 fn demo(args: &[&str], temporary: &Path) -> Output {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// Names of objects that are data, and not fields: they may be anything that parses.
 fn is_map(place: &str) -> bool {
-    ["/entries", "/other_formats", "/objections"].iter().any(|end| place.ends_with(end))
+    ["/entries", "/other_formats", "/objections", "/rebuilds"].iter().any(|end| place.ends_with(end))
 }
 
 /// Every value of a document, by its JSON pointer.
@@ -66,6 +66,7 @@ fn a_missing_field_is_refused_unless_it_is_optional() {
         "master_keys",
         "revocation_keys",
         "registrars",
+        "rebuilds",
         "transparency",
         "rotation_delay_hours",
         "agreed_at",

@@ -24,6 +24,7 @@ mod hostile_bundles;
 mod hostile_checkpoints;
 mod hostile_revocations;
 mod hostile_staples;
+mod rebuilds;
 mod staples;
 mod values;
 mod vector;
@@ -90,7 +91,8 @@ fn word_of(rule: &str) -> Value {
 
 #[test]
 fn every_bundle_is_fresh_and_gives_what_it_says() {
-    let vectors = [good_bundles::all(), hostile_bundles::all(), hostile_revocations::all()].concat();
+    let vectors =
+        [good_bundles::all(), hostile_bundles::all(), hostile_revocations::all(), rebuilds::all()].concat();
     assert_all("bundle", "bundle", &vectors, judge_bundle);
 }
 

@@ -1,4 +1,4 @@
-//! Keys, times, paths, names, JSON, signatures and places at the edges of what is accepted: for implementations that have
+//! Keys, times, paths, names, patterns, JSON, rebuilds, signatures and places at the edges of what is accepted: for implementations that have
 //! a reader of their own for each.
 //!
 //! The cases stand in the files alone. Among the keys are all points of small order, every encoding that is not reduced, and
@@ -6,9 +6,8 @@
 //! keys the same id, and among the indexes names that are in another order in UTF-16.
 
 use countersign_core::documents::index::{AssetName, ReleaseIndex};
-use countersign_core::documents::{
-    signatures::SignatureSet, signers::SignersFile, transparency::WitnessGroup,
-};
+use countersign_core::documents::signers::{FilePattern, Group, RebuildPolicy, SignersFile};
+use countersign_core::documents::{signatures::SignatureSet, statement::Rebuild, transparency::WitnessGroup};
 use countersign_core::rules::place::{PlaceError, check_place};
 use countersign_core::values::key::{PublicKey, Signature};
 use countersign_core::values::{digest::Sha512, path::RepoPath, shown::is_unseen, time::Timestamp};
@@ -18,14 +17,16 @@ use serde_json::{Value, json};
 type Judge = fn(&Value) -> (&'static str, Value);
 
 /// The files, each with what judges its cases.
-pub(crate) const FILES: [(&str, Judge); 9] = [
+pub(crate) const FILES: [(&str, Judge); 11] = [
     ("keys", |case| reads_as(case, |text| PublicKey::parse(text).ok().map(|key| key.to_string()))),
     ("times", |case| reads_as(case, read_time)),
     ("paths", |case| reads_as(case, read_path)),
     ("names", |case| reads_as(case, |text| AssetName::parse(text).ok().map(|name| name.to_string()))),
+    ("patterns", |case| ("fits", fits(case).into())),
     ("json", |case| reads_as(case, read_set)),
     ("signers", |case| reads_as(case, read_signers)),
     ("indexes", |case| reads_as(case, read_index)),
+    ("rebuilds", |case| reads_as(case, read_rebuild)),
     ("signatures", |case| ("verifies", verifies(case).into())),
     ("places", |case| ("fault", fault_of_place(case).into())),
 ];
@@ -66,11 +67,29 @@ fn read_signers(text: &str) -> Option<String> {
         0 => String::new(),
         count => format!(", registrars {count}"),
     };
+    let built = file.rebuilds().map(|policy| {
+        let group = |group: &Group| format!(" {}/{}", group.threshold, group.signers.len());
+        let groups: String = policy.builders.iter().map(group).collect();
+        let required = if policy.required { ", required" } else { "" };
+        format!(", builders{groups}, patterns {}{required}", policy.files.len())
+    });
+    let registrars = registrars + &built.unwrap_or_default();
     Some(format!("{}{registrars}{}", file.keys().len(), log.unwrap_or_default()))
 }
 
 fn read_index(text: &str) -> Option<String> {
     ReleaseIndex::parse(text.as_bytes()).ok().map(|index| index.published_files.len().to_string())
+}
+
+fn read_rebuild(text: &str) -> Option<String> {
+    Rebuild::parse(text.as_bytes()).ok().map(|rebuild| rebuild.files.len().to_string())
+}
+
+/// `None` if the pattern is refused.
+fn fits(case: &Value) -> Option<bool> {
+    let files = vec![FilePattern::parse(text(case, "text")).ok()?];
+    let policy = RebuildPolicy { builders: Vec::new(), files, required: false };
+    Some(policy.covers(text(case, "name")))
 }
 
 fn verifies(case: &Value) -> bool {

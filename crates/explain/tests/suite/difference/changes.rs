@@ -107,6 +107,76 @@ fn who_joins_leaves_changes_roles_or_names_is_told_and_a_weakening_first() {
 }
 
 #[test]
+fn what_is_wanted_of_builders_is_told_and_less_of_it_is_a_weakening() {
+    let with = |rebuilds: &str| format!("artifact 2: 1, 2 / {rebuilds}");
+    let table: [(&str, &str, &[&str]); 8] = [
+        ("rebuilds *.gz, *.zip by 1: b 3, c 4", "rebuilds *.zip, *.gz by 1: c 4, b 3", &[]),
+        ("rebuilds * by 1: b 3", "rebuilds *, *.zip by 1: b 3", &[]),
+        (
+            "rebuilds *.tar.gz by 2: b 3, c 4",
+            "rebuilds *.gz by 1: b 3, c 4",
+            &[
+                "WEAKER: 1 key can call a release reproduced; before, it took 2 keys",
+                "builders: any 2 of 2 keys becomes any 1 of 2 keys",
+                "builders make \"*.gz\"",
+            ],
+        ),
+        (
+            "required *.gz, a-*.zip by 1: b 3",
+            "rebuilds *.tar.gz, *.zip by 1: b 3",
+            &[
+                "WEAKER: builders make only \"*.tar.gz\", \"*.zip\"",
+                "WEAKER: clients accept new releases that no one has reproduced",
+            ],
+        ),
+        (
+            "rebuilds *.gz by 1: b 3",
+            "required *.gz by 1: b 3",
+            &["clients refuse new releases until builders have reproduced them"],
+        ),
+        (
+            "rebuilds *.gz by 1: b 3, c 4",
+            "rebuilds *.gz by 1: b 3",
+            &[
+                "c (#4) leaves, and was builder",
+                "builders: any 1 of 2 keys becomes any 1 of 1 key; removes c (#4)",
+            ],
+        ),
+        (
+            "required *.gz by 1: b 3",
+            "registrars 4",
+            &[
+                "WEAKER: builders are no longer listed, so that no one builds releases anew; they were any 1 of 1 key: b (#3)",
+                "WEAKER: clients accept new releases that no one has reproduced",
+                "b (#3) leaves, and was builder",
+                "#4 becomes a registrar: it can register new releases, and nothing else",
+            ],
+        ),
+        (
+            "registrars 4",
+            "rebuilds *.gz by 1: b 3",
+            &[
+                "b (#3) joins as builder",
+                "builders are listed, and it no longer holds that no one builds releases anew; any 1 of 1 key: b (#3)",
+                "builders make \"*.gz\"",
+                "#4 is no longer a registrar",
+            ],
+        ),
+    ];
+    for (current, proposed, expected) in table {
+        check(&with(current), &with(proposed), expected);
+    }
+    let first = told(&list_changes(None, &file(&with("required *.gz by 1: b 3"))));
+    let expected = [
+        "builders: any 1 of 1 key: b (#3)",
+        "builders make \"*.gz\"",
+        "clients refuse new releases until builders have reproduced them",
+    ];
+    assert_eq!(first[4..], expected);
+    assert!(!told(&list_changes(None, &file("artifact 1: 1"))).concat().contains("builders"));
+}
+
+#[test]
 fn groups_that_come_and_go_are_told_with_their_members() {
     let one = "artifact 1: a 1 / admin 1: a 1, b 2";
     let two = "artifact 1: a 1; 1: b 2 / admin 1: a 1, b 2";
@@ -215,6 +285,7 @@ fn a_first_file_is_told_whole() {
             "no admin keys: the artifact signers are the admins",
             "master keys: any 1 of 1 key: dave (#4)",
             "no revocation keys: any one admin key revokes",
+            "no builders: no one builds releases anew",
         ]
     );
 }

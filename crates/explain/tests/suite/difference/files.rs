@@ -3,7 +3,8 @@
 use countersign_core::{documents::signers::SignersFile, values::key::PublicKey};
 use countersign_testing::key;
 
-/// Roles, groups, and people by number with an optional name: `artifact 2: alice 1, bob 2; 1: carol 3 / master 1: 4`.
+/// Roles, groups, and people by number with an optional name: `artifact 2: alice 1, bob 2; 1: carol 3 / master 1: 4`. Builders
+/// follow what they make: `rebuilds *.zip by 1: carol 3`, or `required *.zip by 1: carol 3`.
 pub(super) fn file(text: &str) -> SignersFile {
     file_at("2026-01-31T10:00:00Z", text)
 }
@@ -19,6 +20,17 @@ pub(super) fn role_text(role: &str) -> String {
     if role == "registrars" {
         let members: Vec<String> = groups.split(", ").map(member_text).collect();
         return format!(r#""registrars": [{}]"#, members.join(", "));
+    }
+    if role == "rebuilds" || role == "required" {
+        let (files, groups) = groups.split_once(" by ").expect("patterns and builders");
+        let files: Vec<String> = files.split(", ").map(|pattern| format!("{pattern:?}")).collect();
+        let groups: Vec<String> = groups.split("; ").map(group_text).collect();
+        return format!(
+            r#""rebuilds": {{"builders": [{}], "files": [{}], "required": {}}}"#,
+            groups.join(", "),
+            files.join(", "),
+            role == "required"
+        );
     }
     let field = if role == "artifact" { "artifact_signers".to_owned() } else { format!("{role}_keys") };
     format!(r#""{field}": [{}]"#, groups.split("; ").map(group_text).collect::<Vec<_>>().join(", "))

@@ -4,7 +4,7 @@ import { fail, integer, list, map, object, oneOf, orNull, parseJson, text } from
 import { parseKeyWithFormat, parseRecordedKey, parseSignature, toHex, utf8 } from "./keys.mjs";
 import { checkIds, transparency } from "./log.mjs";
 import { staple } from "./staple.mjs";
-import { parseAssetName, parseDigest, parseHex, parsePath, parseSignerName, parseTime } from "./values.mjs";
+import { parseAssetName, parseDigest, parseHex, parsePath, parsePattern, parseSignerName, parseTime } from "./values.mjs";
 
 export function parseBounded(source, kib) {
   if (utf8(source).length > kib * 1024) fail("", `must have at most ${kib} KiB`);
@@ -60,6 +60,12 @@ const formats = (value, at) => {
   if (new Set(named).size < named.length) fail(at, "must name each format once");
 };
 
+const rebuilds = object({
+  builders: role,
+  "files?": some(text(parsePattern, "a pattern for names of files"), 16),
+  "required?": oneOf(true, false),
+});
+
 const signersFile = object({
   version: oneOf(1),
   timestamp: time,
@@ -68,6 +74,7 @@ const signersFile = object({
   "master_keys?": role,
   "revocation_keys?": role,
   "registrars?": some(signer, 16),
+  "rebuilds?": rebuilds,
   "servers?": some(server, 8),
   "transparency?": transparency,
   "formats?": formats,
@@ -78,19 +85,22 @@ export async function readSigners(source) {
   const json = parseBounded(source, 256);
   const read = signersFile(json, "");
   const { timestamp, artifact_signers: artifact, admin_keys: admin = artifact, master_keys: master = [], revocation_keys: revokers } = read;
-  const { registrars = [], transparency: log, rotation_delay_hours: hours } = read;
-  const all = [artifact, read.admin_keys, master, revokers].flatMap((groups) => groups ?? []);
+  const { registrars = [], transparency: log, rotation_delay_hours: hours, rebuilds } = read;
+  const { builders = [] } = rebuilds ?? {};
+  const all = [artifact, read.admin_keys, master, revokers, builders].flatMap((groups) => groups ?? []);
   const everyone = [...all, { signers: registrars }];
   if (membersOf(all).length > 1000) fail("signers", "more than 1,000");
   const plain = keysOf([...artifact, ...admin, ...(revokers ?? [])]);
-  if (keysOf(master).some((key) => plain.includes(key))) fail("master_keys", "one has another role");
+  const building = new Set(keysOf(builders));
+  if (keysOf(master).some((key) => plain.includes(key) || building.has(key))) fail("master_keys", "one has another role");
+  if (building.size > 16 || plain.some((key) => building.has(key))) fail("rebuilds.builders", "more than 16, or one has another role");
   const [keys, known] = [all, everyone].map((groups) => new Set(keysOf(groups)));
   if (known.size < keys.size + registrars.length) fail("registrars", "one is there twice, or has another role");
   if (log?.keys.some(({ key }) => known.has(key))) fail("transparency", "one of its keys is also in another role");
   const formats = new Set(membersOf(everyone).map(({ data }) => `${data.pubkey} ${data.format}`));
   if (formats.size > known.size) fail("signers", "one key is listed as a FIDO key in one place and not in another");
   await checkIds(log?.keys ?? []);
-  return { timestamp, dated: json.timestamp, artifact, admin, master, revokers, registrars, names: namesOf(everyone), keys, log, hours };
+  return { timestamp, dated: json.timestamp, artifact, admin, master, revokers, registrars, names: namesOf(everyone), keys, log, hours, rebuilds };
 }
 
 // One name per key, one key per name.
@@ -120,14 +130,25 @@ const metadata = object({
   previous: orNull(digest),
 });
 
+function digests(value, at) {
+  const read = object({ "sha256?": hex(32), "sha512?": hex(64) })(value, at);
+  return Object.keys(read).length ? read : fail(at, "must have sha256, sha512 or both");
+}
+
+const fileName = text(parseAssetName, "a safe path");
+
+const sorted = (shape) => (value, at) => {
+  const files = list(object(shape))(value, at);
+  files.forEach(({ file_name: name }, i) => {
+    // Strings here are not ordered by characters.
+    if (i && toHex(utf8(files[i - 1].file_name)) >= toHex(utf8(name))) fail(at, "must be sorted");
+  });
+  return files;
+};
+
 const index = object({
   version: oneOf(1),
-  published_files: list(object({
-    digests: object({ "sha256?": hex(32), "sha512?": hex(64) }),
-    file_name: text(parseAssetName, "a safe path"),
-    size: orNull(integer),
-    source: text(),
-  })),
+  published_files: sorted({ digests, file_name: fileName, size: orNull(integer), source: text() }),
   project_id: path,
   release_url: orNull(text()),
   mirrored_on: time,
@@ -140,12 +161,31 @@ export function readIndex(source) {
   const read = index(parseBounded(source, 2048), "");
   const names = read.published_files.map((file) => file.file_name).join("");
   if (utf8(names).length > 2 ** 19) fail("published_files", "names have at most 512 KiB");
-  read.published_files.forEach(({ digests, file_name: name }, i, files) => {
-    if (!Object.keys(digests).length) fail("published_files", "one has no digest");
-    // Strings here are not ordered by characters.
-    if (i && toHex(utf8(files[i - 1].file_name)) >= toHex(utf8(name))) fail("published_files", "must be sorted");
-  });
   return read;
+}
+
+const rebuilt = sorted({ file_name: fileName, digests });
+
+const rebuild = object({
+  rebuild_of: path,
+  subject_digest: digest,
+  source_commit: text((id) => parseHex(20)(id) ?? parseHex(32)(id), "the whole id of a commit"),
+  files: (value, at) => (rebuilt(value, at)[0] ? value : fail(at, "must name at least one file")),
+  timestamp: time,
+});
+
+export const readRebuild = (source) => rebuild(parseBounded(source, 60), "");
+
+// What a builder got (D260), with the text that it signed.
+const stated = object({
+  document: (value, at) => ({ ...readRebuild(text()(value, at)), text: value }),
+  signature: text(parseSignature, "a signature"),
+  collected_at: time,
+});
+
+function statements(value, at) {
+  const read = map(parseRecordedKey, stated)(value, at);
+  return read.size && read.size <= 16 ? read : fail(at, "must be 1 to 16");
 }
 
 const bundle = object({
@@ -159,6 +199,7 @@ const bundle = object({
   // Those who check it read its request.
   revocation: orNull(object({ document: text(), signatures, signers_file_digest: digest, request: (value) => value })),
   staple: orNull(staple),
+  "rebuilds?": statements,
 });
 
 // The one reader of evidence: a bundle, alone or in an answer (D232). There it is null if no release is complete.

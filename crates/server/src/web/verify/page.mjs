@@ -3,6 +3,7 @@
 import { findReleases, gatherEvidence, readFacts } from "./evidence.mjs";
 import { checkFreshness } from "./freshness.mjs";
 import { hasEd25519 } from "./keys.mjs";
+import { judgeReproduction, refuseLacking, spellBuilder, spellReproduction } from "./reproduction.mjs";
 import { checkFile, refuseIf, verifyEvidence } from "./rules.mjs";
 import { quoted, shownName, shownText, urlOf } from "./values.mjs";
 import { spellSigners, spellVerdict, weighDoubts } from "./verdict.mjs";
@@ -73,13 +74,21 @@ function spellMemory(project, verified) {
   }
 }
 
-function spellDoubts({ begun, objections }) {
-  const waits = begun && ["!", `A revocation waits for more signatures: ${quoted(begun.reason)}`];
+function spellDoubts({ begun, different, objections }) {
+  const waits = begun ? [["!", `A revocation waits for more signatures: ${quoted(begun.reason)}`]] : [];
+  const others = different.map((builder) => ["!", spellBuilder(builder, called), [builder.key]]);
   const said = objections.map(({ key, name, text }) => ["!", `Objection by ${shownName(name ?? undefined)}: ${quoted(`${text}`)}`, [key]]);
-  return waits ? [waits, ...said] : said;
+  return [...waits, ...others, ...said];
 }
 
 const shorten = (key) => `${key.slice(0, 14)}…${key.slice(-6)}`;
+const called = ({ key, name }) => (name ? shownName(name) : shorten(key));
+
+function tellReproduction(reproduction) {
+  if (!reproduction) return [];
+  const text = spellReproduction(reproduction, called).replace(/^./, (letter) => letter.toUpperCase());
+  return [[reproduction.isReproduced ? "✓" : "!", text]];
+}
 
 // A revoked release leads to a better one, by the page of its project.
 function linkToNewest({ index }) {
@@ -109,7 +118,9 @@ async function verify(place, file, places) {
     if (evidence.why) return showNow("unsettled", `Not verified: ${file.name}`, { about: evidence.why });
     const path = evidence.index_path;
     about = `Release: ${marked(path.replace(/\/[^/]*$/, ""))}`;
-    const verified = await verifyEvidence(evidence, passed);
+    const signed = await verifyEvidence(evidence, passed);
+    const verified = { ...signed, reproduction: await judgeReproduction(evidence, signed) };
+    refuseLacking(verified.reproduction, called);
     const { index, governing, signedBy, links } = verified;
     for (const key of signedBy) passed(`Signed by ${shownName(governing.names.get(key))}`, key);
     checkFile(facts, index.published_files, evidence.name, passed);
@@ -118,11 +129,12 @@ async function verify(place, file, places) {
     const seen = spellMemory(index.project_id, verified);
     const [said, of = ""] = spellVerdict(file.name, doubts, { index, path }).map(marked);
     [heading, about] = of ? [said, of + seen] : [said + seen, ""];
-    if (doubts.begun || doubts.objections[0]) outcome = "doubted";
+    if (doubts.begun || doubts.different[0] || doubts.objections[0]) outcome = "doubted";
     const changes = links.length - 1;
     const since = changes === 1 ? "the change" : `each of the ${changes} changes`;
     const history = `Everyone in its first signers file agreed to it${changes ? `, and enough signers to ${since} since` : ""}`;
     plain.unshift(...spellDoubts(doubts), ...spellSigners(verified, shorten).map((text) => ["✓", text]), ["✓", history]);
+    plain.push(...tellReproduction(verified.reproduction));
   } catch (error) {
     [outcome, heading] = ["refused", `Do not use ${file.name}`];
     plain.length = 0;

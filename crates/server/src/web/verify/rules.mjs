@@ -22,6 +22,15 @@ export const digestOf = async (text) => toHex(await hash("SHA-512", utf8(text)))
 // Over distinct keys.
 export const count = (group, signed) => keysOf([group]).filter((key) => signed.has(key)).length;
 export const isMet = (groups, signed) => groups.length > 0 && groups.every((group) => count(group, signed) >= group.threshold);
+
+const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
+
+// How many there are of those who are needed. Each group counts up to its threshold.
+export const tally = (groups, signed) => ({
+  collected: sum(groups.map((group) => Math.min(count(group, signed), group.threshold))),
+  needed: sum(groups.map((group) => group.threshold)),
+});
+
 const approves = (file, signed) => isMet(file.admin, signed) || isMet(file.master, signed);
 
 // Whether those have signed who must (D15).

@@ -46,6 +46,18 @@ export function parseAssetName(text) {
 
 export const parseSignerName = (text) => ([...text].length <= 64 && isSeen(text) ? text : null);
 
+// A pattern for names of files, in which `*` stands for any text (D259).
+export const parsePattern = (text) => (text && utf8(text).length <= 255 && isSeen(text) ? text : null);
+
+export function isCovered(name, pattern) {
+  const [first, ...parts] = pattern.split("*");
+  const last = parts.pop();
+  let rest = name.startsWith(first) ? name.slice(first.length) : null;
+  // As far left as it can be, which never keeps what follows from fitting.
+  for (const part of parts) rest = rest?.includes(part) ? rest.slice(rest.indexOf(part) + part.length) : null;
+  return last === undefined ? rest === "" : !!rest?.endsWith(last);
+}
+
 // Safe to show (D39).
 export const shownText = (text) =>
   text.slice(0, 2000).replace(UNSEEN, (c) => `\\u{${c.codePointAt().toString(16)}}`);

@@ -2,7 +2,8 @@
 
 import { keysOf, signatures } from "./documents.mjs";
 import { parseJson } from "./json.mjs";
-import { attempt, count, verifySignatures } from "./rules.mjs";
+import { spellDifferent } from "./reproduction.mjs";
+import { attempt, tally, verifySignatures } from "./rules.mjs";
 import { quoted, releaseOf } from "./values.mjs";
 
 // Without a role for it, any one admin can revoke.
@@ -11,8 +12,6 @@ export const revokersOf = ({ revokers, admin }) =>
 
 const list = (words) => (words[1] ? `${words.slice(0, -1).join(", ")} and ${words.at(-1)}` : words.join(""));
 
-const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
-
 // How many of those who are needed have signed a revocation that waits for more. The signers in force count (D20).
 async function weighBegun(path, files, { links }) {
   const text = files.get(`${path}.revocation.json.pending`);
@@ -20,9 +19,7 @@ async function weighBegun(path, files, { links }) {
   const { reason } = await attempt("The begun revocation", () => parseJson(text));
   const set = () => signatures(parseJson(files.get(`${path}.revocation.json.signatures.json.pending`)), "");
   const signed = await verifySignatures("The begun revocation", text, await attempt("Its signatures", set));
-  const groups = revokersOf(links.at(-1).signers);
-  const collected = sum(groups.map((group) => Math.min(count(group, signed), group.threshold)));
-  return { reason: `${reason}`, collected, needed: sum(groups.map((group) => group.threshold)) };
+  return { reason: `${reason}`, ...tally(revokersOf(links.at(-1).signers), signed) };
 }
 
 function listObjections(path, files, { links }) {
@@ -36,7 +33,7 @@ function listObjections(path, files, { links }) {
 export async function weighDoubts({ index_path: path }, files, verified) {
   const begun = await weighBegun(path, files, verified);
   const objections = await attempt("The list of objections", () => listObjections(path, files, verified));
-  return { begun, objections };
+  return { begun, different: verified.reproduction?.different ?? [], objections };
 }
 
 // Who has signed: "2 of the 3 people who can release acme/app signed this file: alice and bob".
@@ -50,8 +47,9 @@ export const spellSigners = ({ index, governing, signedBy }, shorten) =>
 const nameIn = (project) => project.split("/").slice(3).join("/") || project;
 
 // The gravest doubt, if there is one.
-export function spellDoubt({ begun, objections }) {
+export function spellDoubt({ begun, different, objections }) {
   if (begun) return `${begun.collected} of ${begun.needed} revokers want it revoked: ${quoted(begun.reason)}`;
+  if (different[0]) return spellDifferent(different);
   const many = objections[1] ? `${objections.length} signers object` : "1 signer objects";
   return objections[0] && `${many}: ${quoted(`${objections[0].text}`)}`;
 }

@@ -1,0 +1,89 @@
+// Whether builders got the same files from the source, judged and said as in the crates `core` and `explain` (D261, D262).
+
+import { keysOf } from "./documents.mjs";
+import { hash, isSignedBy, utf8 } from "./keys.mjs";
+import { digestOf, isMet, refuseIf, tally } from "./rules.mjs";
+import { isCovered } from "./values.mjs";
+
+// What the builder with this key got. A statement that is about another index, or does not verify, says nothing.
+async function readStated({ index_path: path, rebuilds }, digest, key) {
+  const { document, signature } = rebuilds?.get(key) ?? {};
+  const isAbout = document?.rebuild_of === path && document.subject_digest === digest;
+  return isAbout && (await isSignedBy(key, await hash("SHA-512", utf8(document.text)), signature)) ? document : null;
+}
+
+// Whether all digests that both have are the same; `undefined` if they have none in common.
+function isSame(one, other = {}) {
+  const common = Object.keys(one).filter((kind) => other[kind] !== undefined);
+  return common[0] && common.every((kind) => one[kind] === other[kind]);
+}
+
+// How far the release is reproduced; null if its signers file names no builders.
+export async function judgeReproduction(evidence, { index, governing: { rebuilds: policy, names } }) {
+  if (!policy) return null;
+  const { builders, files: patterns = ["*"], required: isRequired = false } = policy;
+  const digest = await digestOf(evidence.index);
+  const listed = new Map(index.published_files.map((file) => [file.file_name, file.digests]));
+  const covered = [...listed.keys()].filter((name) => patterns.some((pattern) => isCovered(name, pattern)));
+  const agreed = new Map(covered.map((name) => [name, new Set()]));
+  const [different, missing, sources] = [[], [], new Set()];
+  for (const key of new Set(keysOf(builders))) {
+    const builder = { key, name: names.get(key) ?? null };
+    const { files: got, source_commit: commit } = (await readStated(evidence, digest, key)) ?? {};
+    if (!got) missing.push(builder);
+    const named = (is) => got?.filter((file) => isSame(file.digests, listed.get(file.file_name)) === is).map((file) => file.file_name) ?? [];
+    const [same, files] = [named(true).filter((name) => agreed.has(name)), named(false)];
+    for (const name of same) agreed.get(name).add(key);
+    if (same[0]) sources.add(commit);
+    if (files[0]) different.push({ ...builder, files, commit });
+  }
+  const found = covered[0] ? [...agreed.values()] : [new Set()];
+  const [least] = found.map((keys) => tally(builders, keys)).sort((a, b) => a.collected - b.collected);
+  const isReproduced = covered.length > 0 && found.every((keys) => isMet(builders, keys));
+  return { builders, covered, isRequired, isReproduced, ...least, commits: [...sources].sort(), different, missing };
+}
+
+export const isLacking = (reproduction) => !!reproduction?.isRequired && !reproduction.isReproduced;
+
+export const spellTally = ({ collected, needed }) =>
+  `has ${collected} of ${needed}${collected < needed ? `; ${needed - collected} more` : ""}`;
+
+// `called` says how a builder is called.
+export function refuseLacking(reproduction, called) {
+  const lack = isLacking(reproduction) && spellTally(reproduction);
+  const why = `The release is not reproduced, and its project wants no one to use it before that: ${lack}`;
+  refuseIf(lack, why, ...(reproduction?.different ?? []).map((builder) => spellBuilder(builder, called)));
+}
+
+const s = (count) => (count === 1 ? "" : "s");
+
+// At most four of these, and how many more there are.
+const few = (words, joint) => words.slice(0, 4).join(", ") + (words[4] ? `${joint}${words.length - 4} more` : "");
+
+function spellCommits(commits) {
+  const short = few(commits.map((commit) => `${commit.slice(0, 12)}…`), ", ");
+  return short && ` from commit${s(commits.length)} ${short}`;
+}
+
+const spellFiles = (files) => few(files, " and ");
+
+// One who got something else.
+export const spellBuilder = ({ files, commit, ...builder }, called) =>
+  `${called(builder)} got something else: ${spellFiles(files)}${spellCommits([commit])}`;
+
+// Those who got something else, in a headline.
+export function spellDifferent(different) {
+  const files = [...new Set(different.flatMap((builder) => builder.files))].sort();
+  return `${different.length} builder${s(different.length)} got something else: ${spellFiles(files)}`;
+}
+
+// How far: "reproduced by 1 of 2 (any 2 of 3 builders) from commit 0123456789ab…; 1 more from bob or carol".
+export function spellReproduction({ builders, covered, collected, needed, commits, missing, isReproduced }, called) {
+  if (!covered[0]) return "not reproduced: it has no file that builders make";
+  const rules = builders.map(({ threshold, signers }) => `any ${threshold} of ${signers.length} builder${s(signers.length)}`);
+  const text = `reproduced by ${collected} of ${needed} (${rules.join(", and ")})${spellCommits(commits)}`;
+  if (isReproduced) return text;
+  const others = missing.map(called);
+  const last = others.splice(-2).join(" or ");
+  return `${text}; ${needed - collected} more${last && ` from ${[...others, last].join(", ")}`}`;
+}
