@@ -223,6 +223,10 @@ pub struct PendingResponse {
     #[schema(value_type = Option<Vec<WaitingFile>>, nullable = false)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub revocations: Vec<WaitingFile>,
+    /// Releases that the caller is asked to build, the oldest first, at most 100. Absent if there are none.
+    #[schema(value_type = Option<Vec<WaitingFile>>, nullable = false)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rebuilds: Vec<WaitingFile>,
     /// What signers object to in the files of the list, at most 100 objections. Absent if there are none. Show them before
     /// anything else.
     #[schema(value_type = Option<Vec<PendingObjection>>, nullable = false)]
@@ -231,7 +235,7 @@ pub struct PendingResponse {
 }
 
 json_fields!(body PendingResponse {
-    file_paths, left_out: or_default, revocations: or_default, objections: or_default,
+    file_paths, left_out: or_default, revocations: or_default, rebuilds: or_default, objections: or_default,
 });
 
 /// The server is there.
@@ -394,6 +398,6 @@ impl PendingResponse {
         }
         file_paths.sort();
         let objections = PendingObjection::within(snapshot, &file_paths);
-        Self { file_paths, left_out, revocations: Vec::new(), objections }
+        Self { file_paths, left_out, revocations: Vec::new(), rebuilds: Vec::new(), objections }
     }
 }

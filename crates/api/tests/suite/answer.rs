@@ -46,8 +46,8 @@ fn the_answers_of_our_own_server_are_read() {
     assert_eq!(ChainResponse::parse(&bytes(&chain)), Ok(chain));
     for left_out in [0, 7] {
         let file_paths = vec![path(INDEX), path(PENDING)];
-        let (revocations, objections) = (Vec::new(), Vec::new());
-        let pending = PendingResponse { file_paths, left_out, revocations, objections };
+        let (revocations, rebuilds, objections) = Default::default();
+        let pending = PendingResponse { file_paths, left_out, revocations, rebuilds, objections };
         let mut expected = json!({"file_paths": [INDEX, PENDING]});
         if left_out > 0 {
             expected["left_out"] = json!(left_out);

@@ -14,6 +14,7 @@
 //! alice releases DIR CONTENT                             a checksums file of one line, which CONTENT decides
 //! alice revokes PATH REASON                              `joins PATH` with the revocation that others have begun
 //! alice withdraws PATH                                   also: objects PATH TEXT, takes-back PATH
+//! dave rebuilds PATH CONTENT FIELD=VALUE                 states what a build gave; the fields are other ones than usual
 //! alice GET TARGET, POST TARGET BODY                     signed by alice; `alice@-60` a minute ago; without a name not signed
 //! GET TARGET | NAME: VALUE | -NAME | +NAME               with a header field, without one, with one twice
 //! again, again TARGET                                    the last of these requests once more, byte for byte
@@ -54,7 +55,7 @@ use tempfile::TempDir;
 
 use crate::support::client::{Computer, Ran, add_files, put_release, text};
 use crate::support::html::{Html, key_page, open_with_script, short_key, visit};
-use crate::support::objections::{object, withdraw};
+use crate::support::objections::{object, rebuild, withdraw};
 use crate::support::people::{new_nonce, seconds_ago};
 use crate::support::{
     Answer, Launch, Person, Reply, Request, SignersFile, World, days_ago, machine_clock::MachineClock,
@@ -251,6 +252,12 @@ impl Play {
             [name, "withdraws", path] => withdraw(world, &person(name), path),
             [name, "objects", path, why] => object(world, &person(name), path, Some(why)),
             [name, "takes-back", path] => object(world, &person(name), path, None),
+            [name, "rebuilds", path, stated] => {
+                let mut words = stated.split(' ');
+                let content = words.next().expect("a content");
+                let others: Vec<_> = words.map(|word| word.split_once('=').expect("FIELD=VALUE")).collect();
+                rebuild(world, &person(name), path, content, &others)
+            }
             _ => {
                 let request = read_request(line);
                 let reply = world.server.send(&request);
@@ -590,5 +597,5 @@ scenarios! {
     client_detached client_download client_finding client_flow client_incident client_init client_keygen
     client_names client_objections client_output client_replaced client_revoke client_rotation client_servers client_several
     client_sign client_signers client_veto client_whole files names objections objections_pages operator pages
-    questions releases requests revocations signatures signers signers_files verify_page whole_host
+    questions rebuilds rebuilds_pages releases requests revocations signatures signers signers_files verify_page whole_host
 }

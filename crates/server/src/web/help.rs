@@ -110,6 +110,12 @@ fn words() -> Markup {
         dd { "Do not use the release. Its page says why, and which release is the newest good one." }
         dt { span.state.plain { "withdrawn" } }
         dd { "The release was taken back before it was complete." }
+        dt { span.state.bad { "1 builder got something else" } }
+        dd { "Someone built the source anew, and got other bytes. That blocks nothing. Find out why before you use the release." }
+        dt { span.state.good { "reproduced" } }
+        dd { "As many builders as the project asks for got the same files from the source." }
+        dt { (open("not reproduced")) }
+        dd { "Too few builders got the same files, and the project asks for more. The client refuses to download the release." }
         dt { span.state.bad { "1 objection" } }
         dd { "A signer has something against the release, and says what. That blocks nothing." }
         dt { "has 1 of 2; 1 more from bob or carol" }

@@ -52,13 +52,7 @@ impl Look<'_> {
             }
             list.add(|reading| self.read_candidate(reading, &candidate, key));
         }
-        for release in self.unbuilt_by(key) {
-            if list.is_full() {
-                more = true;
-                break;
-            }
-            list.add(|reading| release.describe_unbuilt(reading, key));
-        }
+        more |= self.list_unbuilt(key, &mut list);
         KeyPendingResponse { public_key: *key, pending: list.entries, more }
     }
 
@@ -66,6 +60,13 @@ impl Look<'_> {
     pub fn revocations_for(&self, key: &PublicKey) -> Vec<WaitingFile> {
         let mut list = List::of(&self.head);
         self.list_revocations(key, &mut list);
+        list.entries
+    }
+
+    /// Releases that this key is asked to build, the oldest first.
+    pub fn rebuilds_for(&self, key: &PublicKey) -> Vec<WaitingFile> {
+        let mut list = List::of(&self.head);
+        self.list_unbuilt(key, &mut list);
         list.entries
     }
 
@@ -247,6 +248,17 @@ impl Look<'_> {
         let range = |id| (id, ProjectId::MIN)..=(id, ProjectId::MAX);
         let listed = id.into_iter().flat_map(move |id| self.tables.listed.range(range(id)));
         listed.map(|(_, project)| (*project, self.tables.project(*project)))
+    }
+
+    /// Gives whether there are more than the list has room for.
+    fn list_unbuilt(&self, key: &PublicKey, list: &mut List<'_, WaitingFile>) -> bool {
+        for release in self.unbuilt_by(key) {
+            if list.is_full() {
+                return true;
+            }
+            list.add(|reading| release.describe_unbuilt(reading, key));
+        }
+        false
     }
 
     /// The releases that this key is asked to build, in projects that list it now.

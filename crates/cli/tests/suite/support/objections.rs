@@ -3,7 +3,10 @@
 use countersign_core::values::{digest::Sha512, time::Timestamp};
 use serde_json::{Value, json};
 
-use super::{http::Reply, people::Person, people::now, signers::SignersFile, signers::signer, world::World};
+use super::{
+    http::Reply, people::Person, people::now, signers::SignersFile, signers::signer, world::World,
+    world::checksums,
+};
 use crate::support::person;
 
 /// Two of alice and bob sign, carol is admin, dave master, erin revokes, and a machine registers.
@@ -59,4 +62,34 @@ pub(crate) fn objection_body(by: &Person, path: &str, document: &str) -> Value {
 pub(crate) fn object(world: &World, by: &Person, path: &str, text: Option<&str>) -> Reply {
     let body = objection_body(by, path, &objection(world, path, text));
     world.post_as(by, "/v1/object", &body)
+}
+
+/// States what came from the source: a file of this content in a checksums file, with other values for some fields.
+pub(crate) fn rebuild(
+    world: &World,
+    by: &Person,
+    path: &str,
+    content: &str,
+    others: &[(&str, &str)],
+) -> Reply {
+    let (sha256, digest) = (&checksums(content)[..64], digest_of(world, path));
+    let mut document = json!({
+        "rebuild_of": path,
+        "subject_digest": digest,
+        "source_commit": "0123456789abcdef0123456789abcdef01234567",
+        "files": [{ "file_name": "app.tar.gz", "digests": { "sha256": sha256 } }],
+        "timestamp": now().to_string(),
+    });
+    for (field, value) in others {
+        let place = if *field == "file_name" { &mut document["files"][0] } else { &mut document };
+        place[field] = json!(value);
+    }
+    let document = document.to_string();
+    let body = json!({
+        "file_path": path,
+        "rebuild_json": document,
+        "signature": by.sign_bytes(document.as_bytes()),
+        "public_key": by.body_key(),
+    });
+    world.post_as(by, "/v1/rebuild", &body)
 }

@@ -23,8 +23,8 @@ pub(crate) fn routes() -> RouteTable {
         .get(paths::PENDING_SIGNATURES, list_pending, Endpoint::new("pending_signatures", Section::Signing, "What waits for my signature")
             .about(
                 "The files that collect signatures, and that the caller can sign and has not signed. Master keys see only \
-                 signers files. `revocations` lists begun revocations that the caller can join, with the same fields as \
-                 `GET /v1/keys/{key}/pending`.",
+                 signers files. `revocations` lists begun revocations that the caller can join, and `rebuilds` releases \
+                 that a builder is asked to build, with the same fields as `GET /v1/keys/{key}/pending`.",
             )
             .signed()
             .answers_with::<PendingResponse>(200, "sorted paths", &[("one", "pending"), ("objection", "pending.objection"), ("revocation", "pending.revocation")])
@@ -88,7 +88,8 @@ async fn list_pending(
 fn write_pending(look: &Look<'_>, caller: &PublicKey) -> Vec<u8> {
     let head = look.head();
     let files = PendingResponse::within(PENDING_LIST_BYTES, &**head, head.index.waiting_for(caller));
-    let answer = PendingResponse { revocations: look.revocations_for(caller), ..files };
+    let (revocations, rebuilds) = (look.revocations_for(caller), look.rebuilds_for(caller));
+    let answer = PendingResponse { revocations, rebuilds, ..files };
     serde_json::to_vec(&answer).expect("a list of text is always JSON")
 }
 
