@@ -54,6 +54,13 @@ pub enum Action {
         by: u8,
         offered: Offered,
     },
+    Rebuild {
+        project: u8,
+        release: u8,
+        got: Got,
+        by: u8,
+        offered: Offered,
+    },
     Veto {
         project: u8,
         says: Says,
@@ -133,6 +140,27 @@ pub enum Word {
     Ahead,
 }
 
+/// What a builder says that it got. Each of the first four is later than those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Got {
+    Same,
+    /// The last file alone, which is the same. One of its digests is stated.
+    Part,
+    /// One digest of the first file is another.
+    Different,
+    Again,
+    /// The release with another content.
+    OfOther,
+    /// A release at another path.
+    OfElsewhere,
+    /// A file that the release does not have.
+    Unlisted,
+    /// The statement is dated ahead of every clock.
+    Ahead,
+    /// The text is an objection.
+    AsObjection,
+}
+
 /// What a veto says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Says {
@@ -155,6 +183,7 @@ impl Action {
             | Self::Revoke { project, .. }
             | Self::Withdraw { project, .. }
             | Self::Object { project, .. }
+            | Self::Rebuild { project, .. }
             | Self::Veto { project, .. }
             | Self::Activate { project }
             | Self::Drop { project } => Some(project),
@@ -173,6 +202,7 @@ impl Action {
             | Self::Revoke { by, .. }
             | Self::Withdraw { by, .. }
             | Self::Object { by, .. }
+            | Self::Rebuild { by, .. }
             | Self::Veto { by, .. } => Some(by),
             Self::Activate { .. } | Self::Drop { .. } | Self::SetClock { .. } => None,
         }
@@ -201,6 +231,9 @@ impl Action {
             }
             Self::Object { project, release, word, by, offered } => {
                 Self::Object { project, release, word, by: of(by), offered }
+            }
+            Self::Rebuild { project, release, got, by, offered } => {
+                Self::Rebuild { project, release, got, by: of(by), offered }
             }
             Self::Veto { project, says, by, offered } => Self::Veto { project, says, by: of(by), offered },
             Self::Activate { .. } | Self::Drop { .. } | Self::SetClock { .. } => self,

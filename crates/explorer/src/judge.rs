@@ -139,7 +139,8 @@ impl<'w> Judge<'w> {
         let is_here = |action: &Action| match action {
             Action::SignIndex { project, release, .. }
             | Action::Withdraw { project, release, .. }
-            | Action::Object { project, release, .. } => (Some(*project), Some(*release)) == subject,
+            | Action::Object { project, release, .. }
+            | Action::Rebuild { project, release, .. } => (Some(*project), Some(*release)) == subject,
             _ => false,
         };
         Prospects {
@@ -270,7 +271,8 @@ impl<'w> Judge<'w> {
             | Action::Assets { release, .. }
             | Action::Revoke { release, .. }
             | Action::Withdraw { release, .. }
-            | Action::Object { release, .. } => {
+            | Action::Object { release, .. }
+            | Action::Rebuild { release, .. } => {
                 [IN_FORCE, FIRST_RELEASE + usize::from(release)].contains(&part)
             }
         };

@@ -6,15 +6,15 @@ use std::rc::Rc;
 
 use countersign_core::values::time::Timestamp;
 
-use crate::action::{Action, Offered, Says, Seen, Word};
+use crate::action::{Action, Got, Offered, Says, Seen, Word};
 use crate::invariants::documents::{
-    Keys, Reader, SetDocument, SignersDocument, can_consent, digest_text, missing, missing_consent,
-    read_said, union,
+    Keys, Reader, SetDocument, SignersDocument, StatedDocument, can_consent, digest_text, missing,
+    missing_consent, read_said, read_stated, read_time, union,
 };
 use crate::invariants::{steps::can_withdraw, waiting::WaitDocument};
 use crate::roles::{
-    AGREED, BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, INDEX, OBJECTIONS, REVOKED, SET, VETO,
-    VETO_SET,
+    AGREED, BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, INDEX, OBJECTIONS, REBUILDS, REVOKED, SET,
+    VETO, VETO_SET,
 };
 use crate::view::{Facts, ProjectFacts, ReleaseSlots};
 use crate::{contents::ContentId, contents::Contents, world::World};
@@ -120,6 +120,10 @@ impl Goals<'_> {
                 let project = &facts.projects[usize::from(project)];
                 self.must_hear(project, &project.releases[usize::from(release)], word, by)
             }
+            Action::Rebuild { project, release, got, by, offered: Offered::Right } if got.is_right() => {
+                let project = &facts.projects[usize::from(project)];
+                self.must_record(project, &project.releases[usize::from(release)], got, by)
+            }
             Action::Veto {
                 project,
                 says: says @ (Says::First | Says::Second),
@@ -138,6 +142,7 @@ impl Goals<'_> {
             | Action::Revoke { .. }
             | Action::Withdraw { .. }
             | Action::Object { .. }
+            | Action::Rebuild { .. }
             | Action::Veto { .. }
             | Action::Drop { .. }
             | Action::SetClock { .. } => false,
@@ -150,7 +155,7 @@ impl Goals<'_> {
         let said = said.and_then(|said| read_said(&said)?.remove(&self.key(by)));
         let is_open = release[COLLECTING].or(release[COMPLETE]).is_some();
         let stands = said.as_ref().is_some_and(|said| said.objection.is_some());
-        let lists = |file: Rc<SignersDocument>| file.keys.contains(&self.key(by));
+        let lists = |file: Rc<SignersDocument>| file.signers.contains(&self.key(by));
         is_open
             && match word {
                 Word::First => said.is_none() && self.signers(project.active[FILE]).is_some_and(lists),
@@ -158,6 +163,26 @@ impl Goals<'_> {
                     stands && said.is_some_and(|said| said.objection != Word::Again.text().map(str::to_owned))
                 }
                 Word::Again | Word::OfOther | Word::Ahead => false,
+            }
+    }
+
+    /// Whether the rules must accept what a builder states.
+    fn must_record(&self, project: &ProjectFacts, release: &ReleaseSlots, got: Got, by: u8) -> bool {
+        let stated = release[REBUILDS].and_then(|id| self.reader.value(self.contents, id));
+        let stated = stated.and_then(|stated| read_stated(&stated)?.remove(&self.key(by)));
+        let builds = |file: Option<ContentId>| {
+            self.signers(file).is_some_and(|file| file.builders().contains(&self.key(by)))
+        };
+        let is_asked = builds(project.active[FILE]) && builds(release[COPY]);
+        let clock = self.world.clocks[0].unix_seconds();
+        let is_later = |stated: StatedDocument| {
+            read_time(&stated.timestamp).is_some_and(|earlier| earlier < clock + got.seconds())
+        };
+        is_asked
+            && match (release[COLLECTING], release[COMPLETE]) {
+                (Some(_), _) => stated.is_none_or(is_later),
+                (None, Some(_)) => stated.is_none(),
+                (None, None) => false,
             }
     }
 

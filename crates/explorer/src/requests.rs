@@ -138,6 +138,7 @@ impl<'w> Requests<'w> {
             Action::Revoke { .. } => self.revoke(Asked { contents, state, reads }, action, now),
             Action::Withdraw { .. } => self.withdraw(Asked { contents, state, reads }, action, now),
             Action::Object { .. } => self.object(Asked { contents, state, reads }, action, now),
+            Action::Rebuild { .. } => self.rebuild(Asked { contents, state, reads }, action, now),
             Action::Veto { .. } => self.veto(Asked { contents, state, reads }, action, now),
             Action::Activate { project } => self.activate(Asked { contents, state, reads }, project, now),
             Action::Drop { project } => {
@@ -247,16 +248,17 @@ impl<'w> Requests<'w> {
             let plan = &world.projects[usize::from(project)];
             let (tag, content) =
                 (plan.releases[usize::from(release)], plan.contents[usize::from(content)].as_bytes());
+            let published = |name: &str| PublishedFile {
+                file_name: AssetName::parse(name).expect("a name"),
+                size: Some(content.len() as u64),
+                source: format!("https://github.com/{}/releases/download/{tag}/{name}", plan.name()),
+                digests: digests_of(content),
+            };
             let release = Release {
                 dir: plan.release_dir(release),
                 release_url: Some(format!("https://github.com/{}/releases/tag/{tag}", plan.name())),
                 published_on: Some(at("2026-01-30T08:00:00Z")),
-                published_files: vec![PublishedFile {
-                    file_name: AssetName::parse("app.tar.gz").expect("a name"),
-                    size: Some(content.len() as u64),
-                    source: format!("https://github.com/{}/releases/download/{tag}/app.tar.gz", plan.name()),
-                    digests: Digests { sha256: Some(Sha256::of(content)), sha512: Some(Sha512::of(content)) },
-                }],
+                published_files: plan.published.iter().map(|name| published(name)).collect(),
             };
             release.write_index(&plan.id, world.clocks[usize::from(clock)]).expect("a small index")
         })
@@ -305,6 +307,10 @@ impl<'w> Requests<'w> {
         let timestamp = self.world.clocks[0];
         Revocation { reason: reason.to_owned(), timestamp, subject_digest, initiator }
     }
+}
+
+fn digests_of(content: &[u8]) -> Digests {
+    Digests { sha256: Some(Sha256::of(content)), sha512: Some(Sha512::of(content)) }
 }
 
 /// A person who is someone else.

@@ -76,7 +76,9 @@ pub const WITHDRAWN: usize = 13;
 pub const FORMATS: usize = 14;
 /// What was said of contents before. No rule depends on it, so a state does not remember it (`Contents::forget_said`).
 pub const EARLIER: usize = 15;
-const RELEASE_SLOTS: [&str; 16] = [
+/// What builders state.
+pub const REBUILDS: usize = 16;
+const RELEASE_SLOTS: [&str; 17] = [
     "",
     ".signers.json",
     ".signatures.json.pending",
@@ -93,6 +95,7 @@ const RELEASE_SLOTS: [&str; 16] = [
     ".withdrawn.json",
     ".formats.json",
     ".earlier-objections.json",
+    ".rebuilds.json",
 ];
 
 /// Parts of a project, each of which the decisions mostly read or write as a whole. Releases follow, one part each.

@@ -155,7 +155,7 @@ pub type SignersSlots = [Option<ContentId>; 5];
 pub type BesideSlots = [Option<ContentId>; 3];
 /// A veto and the signatures on it.
 pub type VetoSlots = [Option<ContentId>; 2];
-pub type ReleaseSlots = [Option<ContentId>; 16];
+pub type ReleaseSlots = [Option<ContentId>; 17];
 
 /// A state by roles instead of paths.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use countersign_core::values::{key::PublicKey, key::SecretKey, path::RepoPath, time::Timestamp};
 use countersign_testing::{Signers, at, key, path};
 
-use crate::action::{Action, Document, Offered, Says, Seen, Word};
+use crate::action::{Action, Document, Got, Offered, Says, Seen, Word};
 use crate::roles::{ProjectNames, RoleNames};
 
 #[derive(Debug)]
@@ -40,6 +40,8 @@ pub struct ProjectPlan {
     pub rescue: Arc<[u8]>,
     pub releases: Vec<&'static str>,
     pub contents: Vec<&'static str>,
+    /// The files of each release, sorted.
+    pub published: Vec<&'static str>,
 }
 
 #[derive(Debug)]
@@ -80,6 +82,8 @@ pub struct Menu {
     pub withdrawing: Vec<u8>,
     pub objecting: Vec<u8>,
     pub words: Vec<Word>,
+    pub rebuilding: Vec<u8>,
+    pub got: Vec<Got>,
     pub vetoing: Vec<u8>,
     pub vetoes: Vec<Says>,
     /// Signers that wait are put into effect when they are due.
@@ -107,11 +111,16 @@ impl ProjectPlan {
             rescue: bytes(rescue),
             releases: Vec::new(),
             contents: vec!["one"],
+            published: vec!["app.tar.gz"],
         }
     }
 
     pub fn releasing(self, releases: &[&'static str], contents: &[&'static str]) -> Self {
         Self { releases: releases.to_vec(), contents: contents.to_vec(), ..self }
+    }
+
+    pub fn publishing(self, files: &[&'static str]) -> Self {
+        Self { published: files.to_vec(), ..self }
     }
 
     /// The name `acme/app`, as in its URLs.
@@ -228,6 +237,10 @@ impl World {
                 let (id, tag) = (id(project), tag(project, release));
                 format!("{}: object to {id} {tag} by the word {word:?}{offered}", who(by))
             }
+            Action::Rebuild { project, release, got, by, offered } => {
+                let (id, tag) = (id(project), tag(project, release));
+                format!("{}: rebuild {id} {tag} with the result {got:?}{offered}", who(by))
+            }
             Action::Veto { project, says, by, offered } => {
                 let id = id(project);
                 format!("{}: veto the proposed signers of {id} by the document {says:?}{offered}", who(by))
@@ -279,6 +292,11 @@ impl Menu {
                 let of = |offered| Action::Object { project, release, word, by, offered };
                 let offers = offers.iter().copied();
                 actions.extend(offers.filter(|it| *it == Offered::Right || word == Word::First).map(of));
+            }
+            for (by, got) in pairs(&self.rebuilding, &self.got) {
+                let of = |offered| Action::Rebuild { project, release, got, by, offered };
+                let offers = offers.iter().copied();
+                actions.extend(offers.filter(|it| *it == Offered::Right || got == Got::Same).map(of));
             }
         }
         for (by, says) in pairs(&self.vetoing, &self.vetoes) {

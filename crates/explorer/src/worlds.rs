@@ -2,7 +2,7 @@
 
 use countersign_testing::{Signers, signers};
 
-use crate::action::{Action, Document, Offered, Says, Seen, Word};
+use crate::action::{Action, Document, Got, Offered, Says, Seen, Word};
 use crate::world::{Care, MALLORY, Menu, ProjectPlan, World, secret};
 
 fn first() -> Signers {
@@ -326,6 +326,77 @@ pub fn corrections() -> World {
     world
 }
 
+/// Builders state what they got, of releases that are corrected, withdrawn, completed and revoked, and rotations change who
+/// builds. Dave is in two groups. Bob registers releases, and nothing else.
+pub fn builders() -> World {
+    let [alice, bob, carol, dave, erin] = [0, 1, 2, 3, 4].map(secret);
+    let team = |file: Signers| file.artifact(1, [&alice]);
+    let plan = ProjectPlan::new(
+        APP,
+        &[
+            (
+                "carol and dave",
+                team(first())
+                    .registrars([&bob])
+                    .builders(1, [&carol, &dave])
+                    .builders(1, [&dave])
+                    .rebuilt(&["*.tar.gz"])
+                    .reproduced_first(),
+            ),
+            ("carol and erin", team(second()).builders(2, [&carol, &erin])),
+            ("no builders", team(third())),
+            // No rule accepts these: a builder has no other role.
+            ("carol builds and signs", third().artifact(1, [&alice, &carol]).builders(1, [&carol])),
+            ("bob builds and registers", team(third()).registrars([&bob]).builders(1, [&bob])),
+        ],
+        &team(rescue()),
+    );
+    let menu = Menu {
+        proposing: vec![0, 2],
+        signing: vec![0, 2, 4],
+        releasing: vec![0, 1, 2],
+        revoking: vec![0, 2],
+        documents: vec![Document::First],
+        withdrawing: vec![0, 1, 2],
+        objecting: vec![2],
+        words: vec![Word::First],
+        rebuilding: vec![0, 1, 2, 3, 4, MALLORY],
+        got: vec![
+            Got::Same,
+            Got::Part,
+            Got::Different,
+            Got::Again,
+            Got::OfOther,
+            Got::OfElsewhere,
+            Got::Unlisted,
+            Got::Ahead,
+            Got::AsObjection,
+        ],
+        wrong: true,
+        ..Menu::default()
+    };
+    let about = "1 of 1, built by 1 of 2 and 1 of 1, then by 2 of 2, then by no one";
+    let plan = plan.releasing(&["v1"], &["one", "two"]).publishing(&["app.tar.gz", "notes.txt"]);
+    let world = World::new("builders", about, vec![plan], &menu);
+    let mut world = world.with_care(Care { every_byte: true, ..Care::SOME }).registered(&[0, 2, 3]);
+    // What no one may do, Carol alone tries: it takes long and leads nowhere.
+    world.actions.retain(|action| match *action {
+        Action::Rebuild { by: 2, .. } => true,
+        Action::Rebuild { by: 3 | 4, got, offered, .. } => {
+            offered == Offered::Right && matches!(got, Got::Same | Got::Different)
+        }
+        Action::Rebuild { got, offered, .. } => offered == Offered::Right && got == Got::Same,
+        Action::SignProposal { offered, .. }
+        | Action::SignIndex { offered, .. }
+        | Action::Object { offered, .. }
+        | Action::Revoke { offered, .. } => offered == Offered::Right,
+        Action::Withdraw { seen, .. } => seen == Seen::This,
+        Action::Update { file, by, .. } => by == 0 || file < 3,
+        _ => true,
+    });
+    world
+}
+
 /// A rotation by an admin waits for an hour, in which the master can veto it or put it into effect. Proposals replace each
 /// other and come back. One of them takes away the delay and the master.
 pub fn waiting() -> World {
@@ -420,6 +491,7 @@ pub fn all() -> Vec<World> {
         tiny(),
         equals(),
         corrections(),
+        builders(),
         masters(),
         waiting(),
         patience(),

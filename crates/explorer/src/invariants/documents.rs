@@ -28,11 +28,22 @@ pub struct SignersDocument {
     pub admin: Vec<KeyGroup>,
     pub master: Vec<KeyGroup>,
     pub revocation: Vec<KeyGroup>,
-    /// All of these; registrars are not among them.
+    /// All of these; builders and registrars are not among them.
+    pub signers: Keys,
+    /// The signers and the builders: all who agree to be listed.
     pub keys: Keys,
     pub registrars: Keys,
+    pub rebuilds: Option<RebuildsDocument>,
     /// How long rotations wait, if they do.
     pub delay_hours: Option<i64>,
+}
+
+/// Who builds releases anew, which files, and whether a release counts only then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RebuildsDocument {
+    pub builders: Vec<KeyGroup>,
+    pub files: Vec<String>,
+    pub is_required: bool,
 }
 
 /// A signatures file, or such an object in another document.
@@ -66,16 +77,53 @@ impl SignersDocument {
         let master = role("master_keys").unwrap_or_default();
         let anyone = KeyGroup { threshold: 1, keys: union(&admin) };
         let revocation = role("revocation_keys").unwrap_or_else(|| vec![anyone]);
-        let keys =
+        let signers: Keys =
             [&artifact, &admin, &master, &revocation].into_iter().flat_map(|role| union(role)).collect();
         let timestamp = value.get("timestamp")?.as_str()?.to_owned();
+        let rebuilds = match value.get("rebuilds") {
+            Some(rebuilds) => Some(RebuildsDocument::read(rebuilds)?),
+            None => None,
+        };
+        let builders = rebuilds.as_ref().map(|rebuilds| union(&rebuilds.builders)).unwrap_or_default();
         let registrars = value.get("registrars").map_or(Some(Keys::new()), read_keys)?;
+        // A builder has no other role (D259).
+        if !builders.is_disjoint(&signers) || !builders.is_disjoint(&registrars) {
+            return None;
+        }
+        let keys = signers.union(&builders).copied().collect();
         let delay_hours = value.get("rotation_delay_hours").and_then(Value::as_i64);
-        Some(Self { timestamp, artifact, admin, master, revocation, keys, registrars, delay_hours })
+        Some(Self {
+            timestamp,
+            artifact,
+            admin,
+            master,
+            revocation,
+            signers,
+            keys,
+            registrars,
+            rebuilds,
+            delay_hours,
+        })
+    }
+
+    pub fn builders(&self) -> Keys {
+        self.rebuilds.as_ref().map(|rebuilds| union(&rebuilds.builders)).unwrap_or_default()
     }
 
     pub fn admins(&self) -> Keys {
         union(&self.admin).union(&union(&self.master)).copied().collect()
+    }
+}
+
+impl RebuildsDocument {
+    fn read(value: &Value) -> Option<Self> {
+        let pattern = |pattern: &Value| Some(pattern.as_str()?.to_owned());
+        let files = value.get("files").and_then(Value::as_array);
+        Some(Self {
+            builders: read_groups(value.get("builders")?)?,
+            files: files.into_iter().flatten().map(pattern).collect::<Option<_>>()?,
+            is_required: value.get("required").is_some_and(|it| *it == Value::Bool(true)),
+        })
     }
 }
 
@@ -256,19 +304,64 @@ pub fn read_earlier(value: &Value) -> Option<Vec<(Key, SaidDocument)>> {
 }
 
 fn read_entry(name: &str, entry: &Value) -> Option<(Key, SaidDocument)> {
+    let (key, document, is_valid) = read_signed(name, entry)?;
+    let of = |name: &str| Some(document.get(name)?.as_str()?.to_owned());
+    let (subject, timestamp) = (of("subject_digest")?, of("timestamp")?);
+    Some((key, SaidDocument { objection: of("objection"), subject, timestamp, is_valid }))
+}
+
+/// Reads a document that this key signed, and whether the signature verifies.
+fn read_signed(name: &str, entry: &Value) -> Option<(Key, Value, bool)> {
     let (key, text) = (read_key(name)?, entry.get("document")?.as_str()?);
     let signature: Signature = read_signature(entry)?;
-    let document: Value = serde_json::from_str(text).ok()?;
-    let of = |name: &str| Some(document.get(name)?.as_str()?.to_owned());
     let digest: [u8; 64] = Sha512::digest(text.as_bytes()).into();
     let verifies = |key: VerifyingKey| key.verify_strict(&digest, &signature).is_ok();
-    Some((
-        key,
-        SaidDocument {
-            objection: of("objection"),
-            subject: of("subject_digest")?,
-            timestamp: of("timestamp")?,
-            is_valid: VerifyingKey::from_bytes(&key).is_ok_and(verifies),
-        },
-    ))
+    Some((key, serde_json::from_str(text).ok()?, VerifyingKey::from_bytes(&key).is_ok_and(verifies)))
+}
+
+// What builders state of a release.
+
+/// What a builder got.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatedDocument {
+    pub path: String,
+    pub subject: String,
+    pub commit: String,
+    /// The digests of each file, by their kind.
+    pub files: BTreeMap<String, BTreeMap<String, String>>,
+    pub timestamp: String,
+    pub is_valid: bool,
+}
+
+pub type StatedBy = BTreeMap<Key, StatedDocument>;
+
+/// What each builder states; `None` where the file cannot be read.
+pub fn read_stated(value: &Value) -> Option<StatedBy> {
+    let entries = value.get("rebuilds")?.as_object()?.iter();
+    let entry = |(name, entry): (&String, &Value)| {
+        let (key, document, is_valid) = read_signed(name, entry)?;
+        let of = |name: &str| Some(document.get(name)?.as_str()?.to_owned());
+        Some((
+            key,
+            StatedDocument {
+                path: of("rebuild_of")?,
+                subject: of("subject_digest")?,
+                commit: of("source_commit")?,
+                files: read_files(document.get("files")?)?,
+                timestamp: of("timestamp")?,
+                is_valid,
+            },
+        ))
+    };
+    entries.map(entry).collect()
+}
+
+/// The digests of the files of a rebuild or an index, by name.
+pub fn read_files(files: &Value) -> Option<BTreeMap<String, BTreeMap<String, String>>> {
+    let digest = |(kind, hex): (&String, &Value)| Some((kind.clone(), hex.as_str()?.to_owned()));
+    let file = |file: &Value| {
+        let digests = file.get("digests")?.as_object()?.iter().map(digest).collect::<Option<_>>()?;
+        Some((file.get("file_name")?.as_str()?.to_owned(), digests))
+    };
+    files.as_array()?.iter().map(file).collect()
 }

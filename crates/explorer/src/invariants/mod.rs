@@ -3,6 +3,7 @@
 pub mod documents;
 pub mod objections;
 pub mod proofs;
+pub mod rebuilds;
 pub mod replay;
 pub mod states;
 pub mod steps;
@@ -47,6 +48,12 @@ pub enum Invariant {
     ObjectionsBlockNothing,
     /// What stands against a content is kept when that content goes.
     ObjectionsStayReadable,
+    /// What a builder states is its own, about this index, and stays as it is once the release is complete.
+    RebuildsAreKept,
+    /// A release is reproduced as a recount of what is stored says, and verifies only then if that is required.
+    ReproductionAgrees,
+    /// A text that someone signed is a document of one kind.
+    TextsAreOfOneKind,
     /// Signatures in other formats are of keys that signed the index, over its sums, and go when theirs go.
     FormatsFollow,
     /// A rotation waits for the delay in force, unless the masters agreed. The history tells it.

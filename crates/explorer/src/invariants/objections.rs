@@ -128,7 +128,7 @@ impl StepCheck<'_> {
     /// Who may object, or take back what was said: the author alone, also without a role left.
     pub(super) fn can_object(&self, old: &ProjectFacts, release: u8, word: Word) -> Keys {
         let active = old.active[FILE].and_then(|id| self.reader.signers(self.contents, id));
-        let mut keys = active.map(|active| active.keys.clone()).unwrap_or_default();
+        let mut keys = active.map(|active| active.signers.clone()).unwrap_or_default();
         if word == Word::TakenBack {
             let said = self.said(old.releases[usize::from(release)][OBJECTIONS]);
             keys.extend(said.unwrap_or_default().into_keys());

@@ -23,10 +23,10 @@ use serde_json::Value;
 
 use crate::contents::{ContentId, Contents, State};
 use crate::invariants::documents::{Key, Keys, Reader, read_key};
-use crate::invariants::{Broken, Checked, Held, Invariant, steps::StepCheck};
+use crate::invariants::{Broken, Checked, Held, Invariant, rebuilds::find_artifact, steps::StepCheck};
 use crate::roles::{
-    BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, EARLIER, FILE, FORMATS, INDEX, OBJECTIONS, REGISTRANT,
-    REQUEST, REVOCATION, REVOCATION_COPY, REVOCATION_SET, REVOKED,
+    BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, EARLIER, FILE, FORMATS, INDEX, OBJECTIONS, REBUILDS,
+    REGISTRANT, REQUEST, REVOCATION, REVOCATION_COPY, REVOCATION_SET, REVOKED,
 };
 use crate::view::{Facts, ProjectFacts, ReleaseSlots, View};
 use crate::{action::Action, action::Offered, world::World};
@@ -47,6 +47,7 @@ impl ProofCheck<'_> {
         if slots[INDEX].is_none() {
             return Ok(());
         }
+        self.check_texts(slots)?;
         // A revocation that was begun is no part of the evidence, and objections are none.
         let others = [BEGUN, BEGUN_SET, REGISTRANT, OBJECTIONS, FORMATS, EARLIER];
         let shown = slots.iter().enumerate().filter(|(slot, _)| !others.contains(slot));
@@ -76,9 +77,13 @@ impl ProofCheck<'_> {
         let Some(evidence) = self.evidence(project, release, path) else {
             return rule.broken("there is no evidence that can be read");
         };
-        match (verify(&evidence), release[COMPLETE].is_some(), release[REVOKED].is_some()) {
-            (Ok(_), true, false) | (Err(VerifyError::Revoked(_)), false, true) => {}
-            (Err(VerifyError::TooFew { .. }), false, false) => {}
+        self.check_statements(release, path)?;
+        let verified = verify(&evidence);
+        self.check_reproduction(&evidence, release, &verified)?;
+        match (verified, release[COMPLETE].is_some(), release[REVOKED].is_some()) {
+            (Ok(_) | Err(VerifyError::NotReproduced(_)), true, false) => {}
+            (Err(VerifyError::Revoked(_)), false, true) | (Err(VerifyError::TooFew { .. }), false, false) => {
+            }
             (Ok(_), ..) => return rule.broken("what is not complete, or is revoked, verifies offline"),
             (Err(error), ..) => return rule.broken(format!("it does not verify offline: {error}")),
         }
@@ -115,7 +120,10 @@ impl ProofCheck<'_> {
             governed_by: digest(release[COPY])?,
             history: History { entries: entries.collect::<Option<_>>()? },
             revocation,
-            rebuilds: RebuildsFile::default(),
+            rebuilds: match release[REBUILDS] {
+                Some(rebuilds) => RebuildsFile::parse(self.contents.bytes(rebuilds)).ok()?,
+                None => RebuildsFile::default(),
+            },
         })
     }
 
@@ -162,7 +170,7 @@ impl ProofCheck<'_> {
             let staple = Staple::parse(&staple.write());
             let evidence =
                 self.evidence(project, release, path).map(|it| Evidence { revocation: None, ..it });
-            let artifact = evidence.and_then(|evidence| verify(&evidence).ok());
+            let artifact = evidence.and_then(|evidence| find_artifact(verify(&evidence)));
             let (Ok(staple), Some(artifact)) = (staple, artifact) else {
                 return rule.broken("the staple cannot be read, or its release does not verify");
             };

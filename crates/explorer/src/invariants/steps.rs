@@ -7,8 +7,8 @@ use crate::invariants::documents::{
 };
 use crate::invariants::{Broken, Held, Invariant};
 use crate::roles::{
-    AGREED, BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, INDEX, METADATA, OBJECTIONS, REGISTRANT,
-    REGISTRATION, REVOKED, SET, VETO, VETO_SET,
+    AGREED, BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, INDEX, METADATA, OBJECTIONS, REBUILDS,
+    REGISTRANT, REGISTRATION, REVOKED, SET, VETO, VETO_SET,
 };
 use crate::view::{BesideSlots, Facts, ProjectFacts, ReleaseSlots, SignersSlots};
 use crate::{action::Action, contents::ContentId, contents::Contents, requests::EXPIRY, world::World};
@@ -35,6 +35,7 @@ impl StepCheck<'_> {
         self.check_history(old, new)?;
         self.check_complete(old, new)?;
         self.check_kept(old, new)?;
+        self.check_stated(old, new)?;
         self.check_formats(old, new)?;
         self.check_frame(old, new)?;
         self.check_person(old, new)?;
@@ -47,6 +48,7 @@ impl StepCheck<'_> {
             | Action::SignIndex { offered, .. }
             | Action::Revoke { offered, .. }
             | Action::Object { offered, .. }
+            | Action::Rebuild { offered, .. }
             | Action::Veto { offered, .. } => Invariant::CompleteMeansQuorum
                 .hold(offered.is_right(), "a signature that does not verify was accepted"),
             Action::Register { .. }
@@ -113,7 +115,8 @@ impl StepCheck<'_> {
             | Action::Assets { release, .. }
             | Action::Revoke { release, .. }
             | Action::Withdraw { release, .. }
-            | Action::Object { release, .. } => {
+            | Action::Object { release, .. }
+            | Action::Rebuild { release, .. } => {
                 let release = usize::from(release);
                 expected.releases[release] = new.releases[release];
             }
@@ -126,7 +129,7 @@ impl StepCheck<'_> {
         Invariant::NothingElseChanges.hold(expected == *new, "the request changed what it is not about")
     }
 
-    fn signers(&self, id: Option<ContentId>) -> Option<Rc<SignersDocument>> {
+    pub(super) fn signers(&self, id: Option<ContentId>) -> Option<Rc<SignersDocument>> {
         self.reader.signers(self.contents, id?)
     }
 
@@ -140,21 +143,22 @@ impl StepCheck<'_> {
         let active = self.signers(old.active[FILE]);
         let in_force = |keys: fn(&SignersDocument) -> Keys| active.as_deref().map(keys).unwrap_or_default();
         let allowed = match self.action {
-            Action::Register { .. } => self.signers(new.pending[FILE]).map(|file| file.keys.clone()),
+            Action::Register { .. } => self.signers(new.pending[FILE]).map(|file| file.signers.clone()),
             Action::Update { .. } if self.is_kept_for_masters(old) => Some(self.masters(old)),
             Action::Update { .. } if old.pending[FILE].is_some() => Some(in_force(SignersDocument::admins)),
-            Action::Update { .. } => Some(in_force(|file| file.keys.clone())),
+            Action::Update { .. } => Some(in_force(|file| file.signers.clone())),
             Action::Assets { release, .. } if old.releases[usize::from(release)][INDEX].is_some() => {
-                Some(in_force(|file| file.keys.clone()))
+                Some(in_force(|file| file.signers.clone()))
             }
             Action::Assets { .. } => {
-                Some(in_force(|file| file.keys.union(&file.registrars).copied().collect()))
+                Some(in_force(|file| file.signers.union(&file.registrars).copied().collect()))
             }
             Action::Withdraw { release, .. } => {
                 let release = &old.releases[usize::from(release)];
                 active.as_deref().map(|active| can_withdraw(self.reader, self.contents, active, release))
             }
             Action::Object { release, word, .. } => Some(self.can_object(old, release, word)),
+            Action::Rebuild { release, .. } => Some(self.can_state(old, release)),
             Action::Veto { .. } => Some(self.masters(old)),
             Action::SignIndex { .. } => Some(in_force(|file| union(&file.artifact))),
             Action::Revoke { .. } => Some(in_force(|file| union(&file.revocation))),
@@ -216,6 +220,10 @@ impl StepCheck<'_> {
             Action::Object { release, word, .. } => {
                 let (old, new) = (&old.releases[usize::from(release)], &new.releases[usize::from(release)]);
                 self.check_objection(old, new, word)
+            }
+            Action::Rebuild { release, got, .. } => {
+                let (old, new) = (&old.releases[usize::from(release)], &new.releases[usize::from(release)]);
+                self.check_rebuild(old, new, got)
             }
             Action::Veto { says, .. } => self.check_veto(old, new, says),
             Action::Activate { .. } => {
@@ -317,17 +325,19 @@ pub fn registrant(reader: &Reader, contents: &Contents, release: &ReleaseSlots) 
     read_key(reader.value(contents, release[REGISTRANT]?)?.get("registrant")?.as_str()?)
 }
 
-/// Whether someone has signed a release that collects, or objects to it.
+/// Whether someone has signed a release that collects, rebuilt it or objects to it.
 pub fn is_touched(reader: &Reader, contents: &Contents, release: &ReleaseSlots) -> bool {
     let set = release[COLLECTING].zip(release[INDEX]);
     let signed =
         set.and_then(|(set, index)| reader.set(contents, set, index)).is_some_and(|set| !set.all.is_empty());
     let said = release[OBJECTIONS].and_then(|id| read_said(&*reader.value(contents, id)?));
-    signed || said.is_some_and(|said| said.values().any(|said| said.objection.is_some()))
+    signed
+        || release[REBUILDS].is_some()
+        || said.is_some_and(|said| said.values().any(|said| said.objection.is_some()))
 }
 
 /// Who may withdraw a release that collects: admins, and the key that registered it, if it still may register. A registrar
-/// only as long as no one has signed it or objects to it.
+/// only as long as no one has signed it, rebuilt it or objects to it.
 pub fn can_withdraw(
     reader: &Reader,
     contents: &Contents,
@@ -336,7 +346,7 @@ pub fn can_withdraw(
 ) -> Keys {
     let is_touched = is_touched(reader, contents, release);
     let still = registrant(reader, contents, release)
-        .filter(|key| active.keys.contains(key) || (active.registrars.contains(key) && !is_touched));
+        .filter(|key| active.signers.contains(key) || (active.registrars.contains(key) && !is_touched));
     union(&active.admin).into_iter().chain(still).collect()
 }
 

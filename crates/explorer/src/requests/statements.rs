@@ -1,18 +1,25 @@
-//! Withdrawals, objections and vetoes, as their documents say them.
+//! Withdrawals, objections, rebuilds and vetoes, as their documents say them.
 
 use std::sync::Arc;
 
+use countersign_core::documents::index::{AssetName, ReleaseIndex};
 use countersign_core::documents::signed_request::{WithdrawBody, Withdrawal};
-use countersign_core::documents::statement::{Objection, SignedStatement, StatementKind, Veto};
+use countersign_core::documents::statement::{
+    Objection, Rebuild, RebuiltFile, SignedStatement, StatementKind, Veto,
+};
 use countersign_core::rules::decide::activate::{ActivateRefusal, activate_due};
+use countersign_core::rules::decide::rebuild::rebuild;
 use countersign_core::rules::decide::statement::{StatementRefusal, object, veto};
 use countersign_core::rules::decide::withdraw::{WithdrawRefusal, withdraw};
 use countersign_core::values::{digest::Sha512, key::Signature, time::Timestamp};
 use countersign_testing::{path, shifted_seconds, signed_request};
 
-use crate::action::{Action, Offered, Says, Seen, Word};
-use crate::requests::{Asked, Decision, Requests, changed, content_at, json_text};
+use crate::action::{Action, Got, Offered, Says, Seen, Word};
+use crate::requests::{Asked, Decision, Requests, changed, content_at, digests_of, json_text};
 use crate::{contents::ContentId, contents::Contents, view::View};
+
+/// The commit that builders build.
+pub const COMMIT: &str = "00112233445566778899aabbccddeeff00112233";
 
 /// How far a document can be ahead of the clock, in seconds.
 pub const LEAD: i64 = 600;
@@ -38,6 +45,46 @@ impl Word {
     }
 }
 
+impl Got {
+    /// Whether it is about the files of the release that is there, and dated in time.
+    pub fn is_right(self) -> bool {
+        matches!(self, Self::Same | Self::Part | Self::Different | Self::Again)
+    }
+
+    pub fn seconds(self) -> i64 {
+        match self {
+            Self::Same => 0,
+            Self::Part => 30,
+            Self::Different => 60,
+            Self::Again | Self::OfOther | Self::OfElsewhere | Self::Unlisted | Self::AsObjection => 120,
+            Self::Ahead => 1_000_000_000,
+        }
+    }
+
+    /// The files, as a builder got them that made those of `index`.
+    fn files(self, index: &ReleaseIndex) -> Vec<RebuiltFile> {
+        let published = index.published_files.iter();
+        let mut files: Vec<RebuiltFile> = published
+            .map(|file| RebuiltFile { file_name: file.file_name.clone(), digests: file.digests })
+            .collect();
+        match self {
+            Self::Part => {
+                files.drain(..files.len() - 1);
+                files[0].digests.sha512 = None;
+            }
+            Self::Different => files[0].digests.sha512 = Some(Sha512::of(b"another build")),
+            Self::Unlisted => files[0] = rebuilt("a", b"one"),
+            Self::Same
+            | Self::Again
+            | Self::OfOther
+            | Self::OfElsewhere
+            | Self::Ahead
+            | Self::AsObjection => {}
+        }
+        files
+    }
+}
+
 impl Says {
     pub fn text(self) -> &'static str {
         match self {
@@ -47,6 +94,10 @@ impl Says {
             Self::OfBefore => "not after that file",
         }
     }
+}
+
+fn rebuilt(name: &str, content: &[u8]) -> RebuiltFile {
+    RebuiltFile { file_name: AssetName::parse(name).expect("a name"), digests: digests_of(content) }
 }
 
 impl Requests<'_> {
@@ -87,6 +138,41 @@ impl Requests<'_> {
         let (kind, public_key) = (StatementKind::Objection, self.world.people[usize::from(by)].public);
         let statement = SignedStatement { kind, file_path, text, signature, public_key };
         match object(&View { contents, state, reads }, &statement, now) {
+            Ok((change, _)) => changed(change),
+            Err(StatementRefusal::Stored(error)) => Decision::Corrupt(error),
+            Err(refusal) => Decision::Refused(refusal.to_string()),
+        }
+    }
+
+    pub(super) fn rebuild(&mut self, asked: Asked<'_>, action: Action, now: Timestamp) -> Decision {
+        let Asked { contents, state, reads } = asked;
+        let Action::Rebuild { project, release, got, by, offered } = action else {
+            unreachable!("asked for rebuilds alone")
+        };
+        let plan = &self.world.projects[usize::from(project)];
+        let file_path = self.paths[usize::from(project)].indexes[usize::from(release)].clone();
+        let id = content_at(contents, state, &file_path, reads);
+        let index = ReleaseIndex::parse(contents.bytes(id));
+        // Where no release is, a file is stated all the same.
+        let files = index.map_or_else(|_| vec![rebuilt("app.tar.gz", b"one")], |index| got.files(&index));
+        let this = Sha512::of(contents.bytes(id));
+        let timestamp = shifted_seconds(self.world.clocks[0], i128::from(got.seconds()));
+        let document = Rebuild {
+            rebuild_of: match got {
+                Got::OfElsewhere => path(&format!("{}/releases/tag/v0/svc.index.json", plan.id)),
+                _ => file_path.clone(),
+            },
+            subject_digest: if got == Got::OfOther { Sha512::of(b"another file") } else { this },
+            source_commit: COMMIT.to_owned(),
+            files,
+            timestamp,
+        };
+        let objection = || Objection { text: Some("no".to_owned()), subject_digest: this, timestamp };
+        let text = if got == Got::AsObjection { objection().write() } else { document.write() };
+        let (text, signature) = self.sign_text(contents, by, offered, text);
+        let (kind, public_key) = (StatementKind::Rebuild, self.world.people[usize::from(by)].public);
+        let statement = SignedStatement { kind, file_path, text, signature, public_key };
+        match rebuild(&View { contents, state, reads }, &statement, now) {
             Ok((change, _)) => changed(change),
             Err(StatementRefusal::Stored(error)) => Decision::Corrupt(error),
             Err(refusal) => Decision::Refused(refusal.to_string()),

@@ -375,7 +375,21 @@ pub fn check_objection(data: &[u8]) {
         assert!(objection.text.is_none_or(|text| (1..=1_000).contains(&text.chars().count())));
         assert!(data.len() <= 8 * 1024);
         // No signature on one is a signature on the other (D34).
-        assert!(Revocation::parse(data).is_err());
+        assert!(Revocation::parse(data).is_err() && Rebuild::parse(data).is_err());
+    }
+    if let Some(rebuild) = check_document(data, Rebuild::parse, Rebuild::write) {
+        assert_path(&rebuild.rebuild_of);
+        assert!(matches!(rebuild.source_commit.len(), 40 | 64) && data.len() <= 60 * 1024);
+        assert!(rebuild.files.windows(2).all(|pair| pair[0].file_name < pair[1].file_name));
+        assert!(
+            !rebuild.files.is_empty() && Objection::parse(data).is_err() && Revocation::parse(data).is_err()
+        );
+    }
+    if let Some(file) = check_document(data, RebuildsFile::parse, RebuildsFile::write) {
+        assert!((1..=16).contains(&file.entries.len()));
+        let of = file.entries.values().next().map(|entry| &entry.document);
+        let kept = of.map(|of| file.keep_verifying(&of.rebuild_of, &of.subject_digest));
+        assert!(kept.is_none_or(|kept| kept.entries.len() <= file.entries.len()));
     }
     if let Some(file) = check_document(data, ObjectionsFile::parse, ObjectionsFile::write) {
         assert!((1..=100).contains(&file.entries.len()));

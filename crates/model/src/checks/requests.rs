@@ -173,7 +173,9 @@ pub fn check_bodies(data: &[u8]) {
         assert_path(&body.file_path);
         body.signatures.keys().for_each(assert_path);
     }
-    for kind in [StatementKind::Revocation, StatementKind::Veto, StatementKind::Objection] {
+    for kind in
+        [StatementKind::Revocation, StatementKind::Veto, StatementKind::Objection, StatementKind::Rebuild]
+    {
         let parse = |data: &[u8]| SignedStatement::parse(kind, data);
         if let Some(body) = check_body(data, parse, serde_json::to_vec) {
             assert_path(&body.file_path);

@@ -1,14 +1,14 @@
 //! Chooses requests, sends them one after the other, and compares the answers with the specification.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_api::error_code::ErrorCode;
 use countersign_core::values::key::Signature;
 use serde_json::{Value, json};
 
 use crate::model::cast::{
-    Choices, PEOPLE, Person, RunBase, STRANGER, Spelling, active_signers, base64, canonical, choose_spelling,
-    index_in, object, openssh, pending_signers, text,
+    Choices, PEOPLE, Person, RunBase, Spelling, active_signers, base64, canonical, choose_spelling, index_in,
+    object, openssh, pending_signers, text,
 };
 use crate::model::generate::{How, PublishedSigners, choose_checksums, choose_signers};
 use crate::model::request::{DAY, MINUTE, Proof, Request, SECOND, Signing, choose_proof};
@@ -70,7 +70,7 @@ impl<'s> Player<'s> {
             // Before there is a release, there is little to withdraw.
             20..=23 if self.spec.indexes.is_empty() => self.sign_all(choices),
             20 | 21 => self.withdraw(choices),
-            22 | 23 => self.object(choices),
+            22 | 23 => self.object_or_rebuild(choices),
             _ => self.act_rarely(choices),
         }
     }
@@ -213,7 +213,7 @@ impl<'s> Player<'s> {
             return;
         }
         let path = choices.of(&open);
-        for signer in 0..STRANGER {
+        for signer in 0..PEOPLE {
             if !generate::open_files(&self.spec).contains(&path) {
                 break;
             }
@@ -329,16 +329,40 @@ impl<'s> Player<'s> {
         self.played.withdrawals += usize::from(matches!(expected, ExpectedAnswer::Json { .. }));
     }
 
-    fn object(&mut self, choices: &mut Choices<'_>) {
+    /// Where a release has builders, they mostly speak.
+    fn object_or_rebuild(&mut self, choices: &mut Choices<'_>) {
         let path = self.choose_release(choices);
         let dir = path.strip_suffix("/svc.index.json").unwrap_or_default();
-        let insiders: Vec<Person> = self
-            .spec
-            .governing(dir)
-            .map(|(_, config)| config.everyone().into_iter().collect())
-            .unwrap_or_default();
-        let objector = choose_person(choices, &insiders);
-        let objecting = generate::object(choices, &self.spec, &path, objector);
+        let governing = self.spec.governing(dir).map(|(_, config)| config);
+        let people = |of: fn(&Config) -> BTreeSet<Person>| -> Vec<Person> {
+            governing.map(|config| of(config).into_iter().collect()).unwrap_or_default()
+        };
+        let (signers, builders) = (people(Config::everyone), people(Config::builders));
+        if builders.is_empty() || choices.one_in(3) {
+            let objector = choose_person(choices, &signers);
+            self.object(choices, &path, objector);
+        } else {
+            let builder = choose_person(choices, &builders);
+            self.rebuild(choices, &path, builder);
+        }
+    }
+
+    fn rebuild(&mut self, choices: &mut Choices<'_>, path: &str, builder: Person) {
+        let rebuilding = generate::rebuild(choices, &self.spec, path, builder);
+        let caller = if choices.one_in(4) { choices.below(PEOPLE) } else { builder };
+        let body = json!({
+            "file_path": path,
+            "rebuild_json": rebuilding.document,
+            "signature": rebuilding.signature,
+            "public_key": spell_key(choices, builder),
+        });
+        let request = Request::post("rebuild", body.to_string());
+        let expected = self.exchange(choices, Some(caller), request, |spec, _| spec.rebuild(&rebuilding));
+        self.played.rebuilds += usize::from(matches!(expected, ExpectedAnswer::Json { .. }));
+    }
+
+    fn object(&mut self, choices: &mut Choices<'_>, path: &str, objector: Person) {
+        let objecting = generate::object(choices, &self.spec, path, objector);
         let caller = if choices.one_in(4) { choices.below(PEOPLE) } else { objector };
         let body = json!({
             "file_path": path,
@@ -392,8 +416,16 @@ impl<'s> Player<'s> {
         ]);
         self.exchange(choices, None, request, |_, _| refuse(status));
         let body = choices.of(&["", "[]", "{}", "{\"file_path\": \"\"}", "{\"a\": 1, \"a\": 2}"]);
-        let targets =
-            ["register_repo", "update_signers", "signatures", "revoke", "assets", "withdraw", "object"];
+        let targets = [
+            "register_repo",
+            "update_signers",
+            "signatures",
+            "revoke",
+            "assets",
+            "withdraw",
+            "object",
+            "rebuild",
+        ];
         let target = choices.of(&targets);
         self.exchange(choices, Some(0), Request::post(target, body.to_owned()), |_, _| refuse(400));
     }
@@ -508,6 +540,7 @@ pub struct Played {
     pub revocations: usize,
     pub withdrawals: usize,
     pub objections: usize,
+    pub rebuilds: usize,
     /// Rotations that waited, and vetoes that stopped one.
     pub waited: usize,
     pub vetoes: usize,

@@ -11,7 +11,7 @@ use serde_json::Value;
 /// A person, by number.
 pub(crate) type Person = usize;
 
-/// The last one has no role in any generated signers file. Some name it as their registrar.
+/// The last one signs under no generated signers file. Some name it as their registrar or as a builder.
 pub(crate) const PEOPLE: usize = 7;
 pub(crate) const STRANGER: Person = PEOPLE - 1;
 /// The person who is mostly a master, and then in no other role.

@@ -13,7 +13,7 @@ use crate::model::cast::{
 use crate::model::request::{MINUTE, SECOND};
 use crate::model::spec::{
     Config, ModelGroup, ModelIndex, ModelIndexState, ModelProposal, ModelRole, Objecting, Project, Published,
-    Revoking, SignedPath, Spec, Submitted, Vetoing, Withdrawing,
+    Rebuilding, Revoking, SignedPath, Spec, Submitted, Vetoing, Withdrawing,
 };
 
 /// What an upstream server publishes, and its meaning.
@@ -57,6 +57,16 @@ pub(crate) fn choose_signers(choices: &mut Choices<'_>, after: i64, now: i64) ->
         178..=179 => Some(721),
     };
     let registrar = (60..=99).contains(&chosen).then_some(STRANGER);
+    let builders = match chosen {
+        20..=39 => Some((1, vec![STRANGER])),
+        40..=49 => Some((2, vec![MASTER, STRANGER])),
+        50..=55 => Some((1, vec![MASTER, STRANGER])),
+        56..=57 => Some((1, vec![4, STRANGER])),
+        58..=59 => Some((0, vec![STRANGER])),
+        0..=19 | 60..=255 => None,
+    };
+    let builders =
+        builders.map(|(threshold, people)| ModelGroup { threshold, people: people.into_iter().collect() });
     let timestamp = match chosen {
         0..=179 => after + 1,
         180..=209 => now.max(after + 1),
@@ -94,8 +104,25 @@ pub(crate) fn choose_signers(choices: &mut Choices<'_>, after: i64, now: i64) ->
         }
         None => text,
     };
-    let config =
-        (fault == Fault::None).then(|| Config { text: text.clone(), timestamp, roles, delay, registrar });
+    let text = match &builders {
+        Some(ModelGroup { threshold, people }) => {
+            let entry =
+                |key: &Person| format!(r#"{{"kind": "key", "data": {{"pubkey": "{}"}}}}"#, canonical(*key));
+            let entries: Vec<String> = people.iter().map(entry).collect();
+            let group = format!(r#"{{"threshold": {threshold}, "signers": [{}]}}"#, entries.join(", "));
+            text.trim_end_matches("}\n").to_owned()
+                + &format!(", \"rebuilds\": {{\"builders\": [{group}]}}}}\n")
+        }
+        None => text,
+    };
+    let config = (fault == Fault::None).then(|| Config {
+        text: text.clone(),
+        timestamp,
+        roles,
+        delay,
+        registrar,
+        builders,
+    });
     PublishedSigners { content: (fault != Fault::Missing).then_some(text), config }
 }
 
@@ -367,6 +394,60 @@ pub(crate) fn object(choices: &mut Choices<'_>, spec: &Spec, path: &str, objecto
         is_document_valid: fault < 240,
         text,
         subject,
+        timestamp,
+    }
+}
+
+/// What a builder states, mostly about the files that are there.
+pub(crate) fn rebuild(choices: &mut Choices<'_>, spec: &Spec, path: &str, builder: Person) -> Rebuilding {
+    let index = index_at(spec, path);
+    let published = index.map(|index| index.published.clone()).unwrap_or_default();
+    let mut files: BTreeMap<String, BTreeMap<&'static str, String>> =
+        published.into_iter().map(|file| (file.name, file.digests)).collect();
+    let other = Sha256::of(b"another build").to_string();
+    match choices.byte() {
+        0..=159 => {}
+        160..=199 => {
+            files.values_mut().take(1).for_each(|digests| drop(digests.insert("sha256", other.clone())))
+        }
+        200..=219 => files = files.into_iter().take(1).collect(),
+        220..=239 => files.values_mut().for_each(|digests| drop(digests.remove("sha256"))),
+        240..=255 => drop(files.insert("zz".to_owned(), BTreeMap::from([("sha256", other)]))),
+    }
+    let is_formed = !files.is_empty() && files.values().all(|digests| !digests.is_empty());
+    let offsets = [0, SECOND, -SECOND, -MINUTE, 10 * MINUTE, 10 * MINUTE + SECOND];
+    let timestamp = spec.now + choices.of(&offsets);
+    let subject = choose_subject(choices, index);
+    let of = if choices.one_in(16) { format!("{path}x") } else { path.to_owned() };
+    let listed = files.iter().map(|(name, digests)| json!({ "file_name": name, "digests": digests }));
+    let commit = choices.of(&["0123456789abcdef0123456789abcdef01234567", &"ab".repeat(32)]).to_owned();
+    let mut document = Map::new();
+    document.insert("rebuild_of".to_owned(), json!(of));
+    document.insert("subject_digest".to_owned(), json!(subject));
+    document.insert("source_commit".to_owned(), json!(commit));
+    document.insert("files".to_owned(), json!(listed.collect::<Vec<_>>()));
+    let time = Timestamp::from_unix_nanos(timestamp).expect("a time");
+    document.insert("timestamp".to_owned(), json!(time.to_string()));
+    let fault = choices.byte();
+    match fault {
+        0..=239 => {}
+        240..=247 => drop(document.insert("source_commit".to_owned(), json!("0123abc"))),
+        248..=251 => drop(document.insert("note".to_owned(), json!(1))),
+        252..=255 => drop(document.remove("subject_digest")),
+    }
+    let document = Value::Object(document).to_string();
+    let signs = if choices.one_in(12) { (builder + 1) % PEOPLE } else { builder };
+    // A release can be anywhere, and a path that is none is no path of a document.
+    let is_document_valid = fault < 240 && is_formed && RepoPath::parse(&of).is_ok();
+    Rebuilding {
+        path: path.to_owned(),
+        builder,
+        signature: signature(signs, document.as_bytes()),
+        document,
+        is_document_valid,
+        of,
+        subject,
+        files,
         timestamp,
     }
 }

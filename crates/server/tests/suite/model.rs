@@ -30,6 +30,7 @@ fn add(total: &mut Played, played: Played) {
     total.revocations += played.revocations;
     total.withdrawals += played.withdrawals;
     total.objections += played.objections;
+    total.rebuilds += played.rebuilds;
     total.waited += played.waited;
     total.vetoes += played.vetoes;
 }
@@ -48,7 +49,7 @@ fn the_server_answers_as_the_model_of_its_specification() {
     // Otherwise the sequences would prove little.
     assert!(total.successes * 3 > total.requests, "{total:?}");
     assert!(total.activations > 30 && total.completed_indexes > 30 && total.revocations > 10, "{total:?}");
-    assert!(total.withdrawals > 10 && total.objections > 10, "{total:?}");
+    assert!(total.withdrawals > 10 && total.objections > 10 && total.rebuilds > 10, "{total:?}");
     assert!(total.waited > 0 && total.vetoes > 0, "{total:?}");
 }
 

@@ -9,8 +9,8 @@ use crate::model::cast::{
 };
 use crate::model::spec::propose::time;
 use crate::model::spec::state::{
-    Activated, ModelAgreement, ModelIndex, ModelIndexState, ModelObjection, ModelObjections, ModelProposal,
-    RevocationOf, Signatures, Spec,
+    Activated, ModelAgreement, ModelIndex, ModelIndexState, ModelObjection, ModelProposal, RevocationOf,
+    Signatures, Spec,
 };
 
 pub(crate) type ModelFiles = BTreeMap<String, String>;
@@ -104,7 +104,12 @@ fn put_index(files: &mut ModelFiles, path: &str, index: &ModelIndex) {
         files.insert(format!("{path}.registrant.json"), document.document());
     }
     if !index.objections.is_empty() {
-        files.insert(format!("{path}.objections.json"), objections(&index.objections).document());
+        let words = index.objections.iter().map(|(by, it)| (by, said(&it.document, &it.signature, it.at)));
+        files.insert(format!("{path}.objections.json"), by_person("objections", words).document());
+    }
+    if !index.rebuilds.is_empty() {
+        let words = index.rebuilds.iter().map(|(by, it)| (by, said(&it.document, &it.signature, it.at)));
+        files.insert(format!("{path}.rebuilds.json"), by_person("rebuilds", words).document());
     }
     if !index.formats.is_empty() {
         let texts = |texts: &FormatTexts| {
@@ -141,19 +146,16 @@ fn collected(signatures: &Signatures) -> JsonNode {
     object([("entries", JsonNode::Object(entries))])
 }
 
-/// The newest word of each person (D125), sorted by their keys as text.
-fn objections(objections: &ModelObjections) -> JsonNode {
-    let entries = objections.iter().map(|(person, said)| {
-        let entry = object([
-            ("document", text(&said.document)),
-            ("signature", text(&said.signature)),
-            ("collected_at", text(time(said.at))),
-        ]);
-        (canonical(*person), entry)
-    });
-    let mut entries: Vec<_> = entries.collect();
+/// What a person said in a document.
+fn said(document: &str, signature: &str, at: i64) -> JsonNode {
+    object([("document", text(document)), ("signature", text(signature)), ("collected_at", text(time(at)))])
+}
+
+/// The newest word of each person (D125, D260), sorted by their keys as text.
+fn by_person<'a>(name: &'static str, words: impl Iterator<Item = (&'a Person, JsonNode)>) -> JsonNode {
+    let mut entries: Vec<_> = words.map(|(person, said)| (canonical(*person), said)).collect();
     entries.sort_by(|a, b| a.0.cmp(&b.0));
-    object([("version", JsonNode::Number(1)), ("objections", JsonNode::Object(entries))])
+    object([("version", JsonNode::Number(1)), (name, JsonNode::Object(entries))])
 }
 
 /// What stood against contents that went (D224), in the order in which they went.

@@ -12,5 +12,5 @@ pub(crate) use crate::model::spec::signers::{Config, ModelGroup, ModelRole};
 pub(crate) use crate::model::spec::state::{
     ExpectedAnswer, ModelIndex, ModelIndexState, ModelProposal, Project, Published, Spec, ok, refuse,
 };
-pub(crate) use crate::model::spec::statements::{Objecting, Revoking, Vetoing, Withdrawing};
+pub(crate) use crate::model::spec::statements::{Objecting, Rebuilding, Revoking, Vetoing, Withdrawing};
 pub(crate) use crate::model::spec::{propose::Proposing, sign::SignedPath, sign::Submitted};

@@ -47,7 +47,7 @@ impl Spec {
         let Some(config) = proposing.config.as_ref().filter(|config| config.is_valid()) else {
             return refuse(500);
         };
-        if !config.everyone().contains(caller) || self.is_too_far_ahead(config) {
+        if !config.signers().contains(caller) || self.is_too_far_ahead(config) {
             return refuse(400);
         }
         let proposal = self.make_proposal(proposing, config, None);
@@ -65,7 +65,7 @@ impl Spec {
             return refuse_saying(400, "egister the repo first");
         };
         let Some(active) = project.active.clone() else { return refuse(400) };
-        if !active.everyone().contains(caller) {
+        if !active.signers().contains(caller) {
             return refuse(400);
         }
         let message = "Signers update proposed successfully. Collect signatures to activate.";
@@ -186,6 +186,7 @@ impl Spec {
             published,
             registrant: caller,
             objections: Default::default(),
+            rebuilds: Default::default(),
             governed_by,
             signatures: Signatures::new(),
             formats: Default::default(),

@@ -43,6 +43,8 @@ pub(crate) struct Config {
     pub(crate) delay: Option<i64>,
     /// Who registers new releases and does nothing else (D105).
     pub(crate) registrar: Option<Person>,
+    /// Who builds releases anew and does nothing else (D259).
+    pub(crate) builders: Option<ModelGroup>,
 }
 
 impl Config {
@@ -66,13 +68,22 @@ impl Config {
         self.role(ModelRole::Revocation)
     }
 
+    /// The people who agree to be listed: signers and builders.
     pub(crate) fn everyone(&self) -> BTreeSet<Person> {
+        &self.signers() | &self.builders()
+    }
+
+    pub(crate) fn builders(&self) -> BTreeSet<Person> {
+        self.builders.as_ref().map(|group| group.people.clone()).unwrap_or_default()
+    }
+
+    pub(crate) fn signers(&self) -> BTreeSet<Person> {
         ModelRole::ALL.into_iter().flat_map(|role| people_of(self.role(role).unwrap_or_default())).collect()
     }
 
     /// The people who can register a new release.
     pub(crate) fn can_register(&self) -> BTreeSet<Person> {
-        self.everyone().into_iter().chain(self.registrar).collect()
+        self.signers().into_iter().chain(self.registrar).collect()
     }
 
     /// Admins and masters.
@@ -83,6 +94,7 @@ impl Config {
     pub(crate) fn is_valid(&self) -> bool {
         let is_sound = |group: &ModelGroup| (1..=group.people.len()).contains(&group.threshold);
         let mut groups = self.roles.iter().flatten();
+        let builders = self.builders();
         let others = [ModelRole::Artifact, ModelRole::Admin, ModelRole::Revocation];
         let others = others.map(|role| people_of(self.role(role).unwrap_or_default()));
         let masters = people_of(self.master());
@@ -90,6 +102,8 @@ impl Config {
             && self.role(ModelRole::Artifact).is_some()
             && groups.all(|groups| !groups.is_empty() && groups.iter().all(is_sound))
             && others.iter().all(|people| people.is_disjoint(&masters))
+            && self.builders.as_ref().is_none_or(is_sound)
+            && builders.is_disjoint(&self.can_register())
     }
 
     /// How long a rotation waits that has all consent; in seconds.

@@ -84,6 +84,7 @@ pub(crate) struct ModelIndex {
     /// Who registered it or corrected it last (D121).
     pub(crate) registrant: Person,
     pub(crate) objections: ModelObjections,
+    pub(crate) rebuilds: BTreeMap<Person, ModelRebuild>,
     /// The governing copy (D16).
     pub(crate) governed_by: Config,
     pub(crate) signatures: Signatures,
@@ -192,6 +193,16 @@ impl Spec {
 
 pub(crate) fn signed_by(signatures: &Signatures) -> BTreeSet<Person> {
     signatures.keys().copied().collect()
+}
+
+/// The newest word of a builder about a release.
+#[derive(Debug, Clone)]
+pub(crate) struct ModelRebuild {
+    pub(crate) document: String,
+    pub(crate) signature: String,
+    pub(crate) timestamp: i128,
+    /// Seconds since 1970.
+    pub(crate) at: i64,
 }
 
 pub(crate) type ModelObjections = BTreeMap<Person, ModelObjection>;

@@ -1,6 +1,6 @@
 //! `POST /v1/revoke` (spec §4.9; D20).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_core::values::digest::Sha512;
 use serde_json::{Value, json};
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::model::cast::{Person, canonical, index_in, public, signature};
 use crate::model::request::{MINUTE, SECOND};
 use crate::model::spec::state::{
-    ExpectedAnswer, ModelIndexState, ModelObjection, ModelObjections, ModelVeto, Project, RevocationOf,
-    Signatures, Spec, ok, refuse, refuse_saying, signed_by,
+    ExpectedAnswer, ModelIndex, ModelIndexState, ModelObjection, ModelObjections, ModelRebuild, ModelVeto,
+    Project, RevocationOf, Signatures, Spec, ok, refuse, refuse_saying, signed_by,
 };
 use crate::model::spec::{sign::SignedPath, signers::Config, signers::is_met, signers::people_of};
 
@@ -185,8 +185,8 @@ impl Spec {
         let is_admin = people_of(current.admin()).contains(caller);
         let is_registrant = index.registrant == *caller && current.can_register().contains(caller);
         // A registrar does not undo what people said (D223).
-        let is_touched =
-            !index.signatures.is_empty() || index.objections.values().any(|said| said.text.is_some());
+        let is_objected_to = index.objections.values().any(|said| said.text.is_some());
+        let is_touched = !index.signatures.is_empty() || !index.rebuilds.is_empty() || is_objected_to;
         let is_held = current.registrar == Some(*caller) && is_touched;
         let is_other =
             subject.as_ref().is_some_and(|seen| *seen != Sha512::of(index.text.as_bytes()).to_prefixed());
@@ -221,7 +221,7 @@ impl Spec {
             (objecting.signature != signature(*objector, document.as_bytes()), 400),
             (objecting.subject != Sha512::of(index.text.as_bytes()).to_prefixed(), 409),
             (*timestamp > i128::from(now) * SECOND + 10 * MINUTE, 400),
-            (!takes_back && !current.everyone().contains(objector), 403),
+            (!takes_back && !current.signers().contains(objector), 403),
             (earlier.is_some_and(|earlier| *timestamp <= earlier.timestamp), 409),
             (text.is_none() && !stands, 409),
         ]);
@@ -281,6 +281,92 @@ fn refuse_for(faults: &[(bool, u16)]) -> Option<ExpectedAnswer> {
     let statuses: Vec<u16> =
         faults.iter().filter(|(is_fault, _)| *is_fault).map(|(_, status)| *status).collect();
     (!statuses.is_empty()).then_some(ExpectedAnswer::Error { statuses, says: None })
+}
+
+// `POST /v1/rebuild` (D259–D262).
+
+#[derive(Debug, Clone)]
+pub(crate) struct Rebuilding {
+    pub(crate) path: String,
+    pub(crate) builder: Person,
+    pub(crate) document: String,
+    pub(crate) is_document_valid: bool,
+    pub(crate) signature: String,
+    /// The path in the document.
+    pub(crate) of: String,
+    pub(crate) subject: String,
+    /// The digests of each file by the name of the algorithm, in hexadecimal.
+    pub(crate) files: BTreeMap<String, BTreeMap<&'static str, String>>,
+    /// Nanoseconds since 1970.
+    pub(crate) timestamp: i128,
+}
+
+impl Rebuilding {
+    /// Whether the builder got the files of the index; `None` if they cannot be compared.
+    fn is_same(&self, index: &ModelIndex) -> Option<bool> {
+        let mut is_same = true;
+        for (name, digests) in &self.files {
+            let published = &index.published.iter().find(|file| file.name == *name)?.digests;
+            let mut common =
+                digests.iter().filter_map(|(kind, hex)| Some(published.get(kind)? == hex)).peekable();
+            common.peek()?;
+            is_same &= common.all(|is_same| is_same);
+        }
+        Some(is_same)
+    }
+}
+
+impl Spec {
+    pub(crate) fn rebuild(&mut self, rebuilding: &Rebuilding) -> ExpectedAnswer {
+        let now = self.seconds();
+        let Rebuilding { path, builder, document, timestamp, .. } = rebuilding;
+        let dir = match self.find_index(path) {
+            Ok(dir) => dir,
+            Err(status) => return refuse(status),
+        };
+        let index = &self.indexes[&dir];
+        let is_complete = match index.state {
+            ModelIndexState::Revoked => return refuse(409),
+            ModelIndexState::Complete => true,
+            ModelIndexState::Collecting => false,
+        };
+        if !rebuilding.is_document_valid {
+            return refuse(400);
+        }
+        let (_, current) = self.governing(&dir).expect("an index is governed");
+        // While a release collects, they are the same.
+        let builders = index.governed_by.builders();
+        let is_builder = current.builders().contains(builder) && builders.contains(builder);
+        let earlier = index.rebuilds.get(builder);
+        let is_same = rebuilding.is_same(index);
+        let refused = refuse_for(&[
+            (rebuilding.signature != signature(*builder, document.as_bytes()), 400),
+            (rebuilding.of != *path, 409),
+            (rebuilding.subject != Sha512::of(index.text.as_bytes()).to_prefixed(), 409),
+            (*timestamp > i128::from(now) * SECOND + 10 * MINUTE, 400),
+            (!is_builder, 403),
+            (is_same.is_none(), 400),
+            (earlier.is_some_and(|earlier| is_complete || *timestamp <= earlier.timestamp), 409),
+        ]);
+        if let Some(refused) = refused {
+            return refused;
+        }
+        let said = ModelRebuild {
+            document: document.clone(),
+            signature: rebuilding.signature.clone(),
+            timestamp: *timestamp,
+            at: now,
+        };
+        let index = self.indexes.get_mut(&dir).expect("the file is there");
+        index.rebuilds.retain(|person, _| builders.contains(person));
+        index.rebuilds.insert(*builder, said);
+        let is_same = is_same == Some(true);
+        let message = match is_same {
+            true => "Rebuild recorded: the same files",
+            false => "Rebuild recorded: it differs from the release, and everyone sees that",
+        };
+        ok(json!({ "success": true, "message": message, "is_same": is_same }))
+    }
 }
 
 // `POST /v1/veto` (D135, D136).
