@@ -53,12 +53,12 @@ error_codes! {
     IsADirectory = "is_a_directory", 400, "the path is that of a directory, and a file is needed";
     UrlRefused = "url_refused", 400, "the server does not fetch this URL: its form, its host or its address is refused, or it names no signers file";
     KeyNotCaller = "key_not_caller", 400, "the key in the body must be the one that signed the request";
-    KeyNotListed = "key_not_listed", 400, "the key is not in the signers file that it proposes, or that is in force";
+    KeyNotListed = "key_not_listed", 400, "the key is no signer of the signers file that it proposes, or that is in force";
     ProjectNotRegistered = "project_not_registered", 400, "no signers are in force or proposed for this place: register the project first";
     ProjectNotActive = "project_not_active", 400, "the first registration of the project still waits for signatures";
     TimestampAhead = "timestamp_ahead", 400, "the time in the document is ahead of the server's clock";
     TimestampNotLater = "timestamp_not_later", 400, "the signers file must have a later time than the one in force";
-    InvalidDocument = "invalid_document", 400, "the revocation, the objection or the veto is not a valid document";
+    InvalidDocument = "invalid_document", 400, "the revocation, the objection, the veto or the rebuild is not a valid document";
     InvalidSignature = "invalid_signature", 400, "the signature does not verify for what it is submitted for";
     SignatureMissing = "signature_missing", 400, "a file of the submission has no signature";
     UnexpectedSignature = "unexpected_signature", 400, "a signature is for a file that is not part of the submission";
@@ -68,7 +68,7 @@ error_codes! {
     OtherFormatInvalid = "other_format_invalid", 400, "the signature in another format is refused";
     OtherFormatsTooLarge = "other_formats_too_large", 400, "the signatures in other formats have too many bytes together";
     NotSigned = "not_signed", 400, "no complete release and no signers file in force is at the path";
-    NotARelease = "not_a_release", 400, "only releases can be objected to";
+    NotARelease = "not_a_release", 400, "only releases can be objected to and rebuilt";
     NotWithdrawable = "not_withdrawable", 400, "only releases can be withdrawn";
     NotRevocable = "not_revocable", 400, "only releases can be revoked";
     NotVetoable = "not_vetoable", 400, "only pending signers files can be vetoed";
@@ -89,13 +89,13 @@ error_codes! {
     NonceForgotten = "nonce_forgotten", 401, "the server no longer knows whether the nonce was used";
 
     // Who can do it.
-    NotASigner = "not_a_signer", 403, "the key is not in the signers file in force";
+    NotASigner = "not_a_signer", 403, "the key is no signer of the signers file in force";
     MayNotSign = "may_not_sign", 403, "the key cannot sign this file";
     MayNotWithdraw = "may_not_withdraw", 403, "the key neither registered the release nor is an admin";
     MayNotVeto = "may_not_veto", 403, "the key is not a master key in force";
     NoMasters = "no_masters", 403, "the project has no master keys, and only masters can veto";
     RegistrarCannotCorrect = "registrar_cannot_correct", 403, "a registrar registers new releases only";
-    RegistrarCannotWithdraw = "registrar_cannot_withdraw", 403, "a registrar withdraws only what no one has signed or objected to";
+    RegistrarCannotWithdraw = "registrar_cannot_withdraw", 403, "a registrar withdraws only what no one has signed, rebuilt or objected to";
     ChangeBlocked = "change_blocked", 403, "the operator has blocked changes of the key, the host or the project";
     ReadOnlyMirror = "read_only_mirror", 403, "this is a mirror; the message names the server to ask";
 
@@ -138,7 +138,7 @@ error_codes! {
     OtherRelease = "other_release", 409, "the rebuild is of another release";
     NotABuilder = "not_a_builder", 403, "the key is not a builder of the release";
     NotComparable = "not_comparable", 400, "the release lists no such file, or no digest of that kind";
-    AlreadyStated = "already_stated", 409, "the release is complete, and the builder has stated its rebuild";
+    AlreadyStated = "already_stated", 409, "the release is complete, so the builder can only add files to what it has stated";
     TooManyObjections = "too_many_objections", 409, "the release has as many objections as it can have";
     NotComplete = "not_complete", 409, "the release to revoke is not fully signed";
     OtherRevocationPending = "other_revocation_pending", 409, "another revocation is pending: join that one";

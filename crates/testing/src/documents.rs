@@ -11,10 +11,10 @@ use countersign_core::documents::signers::{Metadata, OriginKind, SignersFile};
 use countersign_core::documents::statement::{Objection, Rebuild, Revocation, Veto};
 use countersign_core::values::{digest::Sha512, json::ParseError, key::SecretKey, other_format::OtherFormat};
 
-use crate::evidence::{builders, rebuild_of, said};
+use crate::evidence::{builders, said};
 use crate::{
     INDEX, PROJECT, alice, at, bob, carol, dave, format_text, key, log_key, mallory, origin, path, published,
-    signed_request, signers, witness_key,
+    rebuild_of, signed_request, signers, witness_key,
 };
 
 /// Reads a document of one kind and writes it again.

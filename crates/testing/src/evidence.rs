@@ -5,7 +5,7 @@ use countersign_core::documents::index::{AssetName, Digests, PublishedFile, Rele
 use countersign_core::documents::rebuilds::{RebuildsFile, StoredRebuild};
 use countersign_core::documents::signatures::{Collected, SignatureSet};
 use countersign_core::documents::signers::{Metadata, Origin, OriginKind};
-use countersign_core::documents::statement::{Rebuild, RebuiltFile, Revocation, StatementKind};
+use countersign_core::documents::statement::{Rebuild, Revocation, StatementKind};
 use countersign_core::proof::verify::{Evidence, RevocationEvidence};
 use countersign_core::rules::decide::assets::Release;
 use countersign_core::values::digest::{Sha256, Sha512};
@@ -253,9 +253,6 @@ pub fn good() -> Evidence {
     evidence(&founded(PROJECT), INDEX, &release_index("v1"), &[&alice(), &bob()])
 }
 
-/// The commit that builders say they built.
-pub const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
-
 /// Three builders.
 pub fn builders() -> [SecretKey; 3] {
     [key(21), key(22), key(23)]
@@ -273,20 +270,6 @@ pub fn rebuilt(team: &Signers, stated: impl IntoIterator<Item = (PublicKey, Stor
     let past = Past::of(PROJECT).then(team, &everyone.iter().collect::<Vec<_>>());
     let evidence = evidence(&past, INDEX, &release_index("v1"), &[&alice(), &bob()]);
     Evidence { rebuilds: RebuildsFile { entries: stated.into_iter().collect() }, ..evidence }
-}
-
-/// What a builder states who got all files of this index as they are.
-pub fn rebuild_of(at: &RepoPath, index: &str) -> Rebuild {
-    let files = ReleaseIndex::parse(index.as_bytes()).expect("an index").published_files;
-    let files =
-        files.into_iter().map(|PublishedFile { file_name, digests, .. }| RebuiltFile { file_name, digests });
-    Rebuild {
-        rebuild_of: at.clone(),
-        subject_digest: Sha512::of(index.as_bytes()),
-        source_commit: COMMIT.to_owned(),
-        files: files.collect(),
-        timestamp: noon(),
-    }
 }
 
 /// A statement as it is kept.

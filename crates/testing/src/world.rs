@@ -8,7 +8,7 @@ use countersign_core::documents::index::{
 use countersign_core::documents::signed_request::{SignedRequest, WithdrawBody, Withdrawal};
 use countersign_core::documents::signers::{Origin, OriginKind};
 use countersign_core::documents::statement::{
-    Objection, Rebuild, Revocation, SignedStatement, StatementKind, Veto,
+    Objection, Rebuild, RebuiltFile, Revocation, SignedStatement, StatementKind, Veto,
 };
 use countersign_core::rules::decide::activate::{ActivateRefusal, activate_due};
 use countersign_core::rules::decide::assets::{AssetsRefusal, Release, check_assets, register_assets};
@@ -25,9 +25,10 @@ use countersign_core::values::key::{SecretKey, Signature};
 use countersign_core::values::other_format::{FormatMessage, OpenpgpFile, OtherFormat, ReleaseSums};
 use countersign_core::values::{json, path::RepoPath, time::Timestamp};
 
-use crate::evidence::rebuild_of;
 use crate::{literals::at, literals::path, literals::shifted_seconds, people::Signers, repo::Repo};
 
+/// The commit that builders say they built.
+pub const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 pub const PROJECT: &str = "https/github.com/443/acme/app";
 pub const PENDING: &str = "https/github.com/443/acme/app/svc.signers.pending/svc.signers.json";
 pub const PENDING_METADATA: &str =
@@ -327,6 +328,20 @@ pub fn release(tag: &str, content: &str) -> Release {
         release_url: Some(format!("https://github.com/acme/app/releases/tag/{tag}")),
         published_on: Some(at("2026-01-30T08:00:00Z")),
         published_files: vec![published("app.tar.gz", content)],
+    }
+}
+
+/// What a builder states who got all files of this index as they are.
+pub fn rebuild_of(release: &RepoPath, index: &str) -> Rebuild {
+    let files = ReleaseIndex::parse(index.as_bytes()).expect("an index").published_files;
+    let files =
+        files.into_iter().map(|PublishedFile { file_name, digests, .. }| RebuiltFile { file_name, digests });
+    Rebuild {
+        rebuild_of: release.clone(),
+        subject_digest: Sha512::of(index.as_bytes()),
+        source_commit: COMMIT.to_owned(),
+        files: files.collect(),
+        timestamp: at("2026-02-01T12:00:00Z"),
     }
 }
 

@@ -330,7 +330,7 @@ impl SignersFile {
             None => Ok(()),
             Some(key) => {
                 let reason = format!(
-                    "the key of the {} {} is also a signer's or registrar's",
+                    "the key of the {} {} is also a signer's, builder's or registrar's",
                     key.kind(),
                     quoted(key.name())
                 );

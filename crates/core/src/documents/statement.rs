@@ -273,6 +273,14 @@ impl Objection {
 }
 
 impl Rebuild {
+    /// Whether it says all that an earlier one says, of the same source, and names more files.
+    pub fn adds_to(&self, earlier: &Self) -> bool {
+        let is_repeated = |file| self.files.contains(file);
+        self.source_commit == earlier.source_commit
+            && self.files.len() > earlier.files.len()
+            && earlier.files.iter().all(is_repeated)
+    }
+
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         StatementKind::Rebuild.read(bytes)
     }

@@ -177,9 +177,8 @@ pub fn verify(evidence: &Evidence) -> Result<VerifiedArtifact, VerifyError> {
     let signatures = evidence.signatures.entries.iter().filter(|(key, _)| members.contains(key));
     let index_digest = Sha512::of(evidence.index.as_bytes());
     let stated = evidence.rebuilds.keep_verifying(&evidence.path, &index_digest);
-    let policy = link.signers.rebuilds();
     let artifact = VerifiedArtifact {
-        reproduction: policy.map(|policy| Reproduction::judge(&index, policy, &stated)),
+        reproduction: judge_rebuilds(&chain.links[governing..], &index, &stated),
         path: evidence.path.clone(),
         index,
         index_digest,
@@ -197,6 +196,21 @@ pub fn verify(evidence: &Evidence) -> Result<VerifiedArtifact, VerifyError> {
             Err(VerifyError::Revoked(Box::new(RevokedArtifact { artifact, revocation })))
         }
     }
+}
+
+/// How far the release is reproduced under its signers file, the first of these links. Which file that is, is the server's
+/// word. So every later file that was proposed before the index was made must not ask for more (D261): signers have signed
+/// both times.
+fn judge_rebuilds(
+    links: &[VerifiedLink],
+    index: &ReleaseIndex,
+    stated: &RebuildsFile,
+) -> Option<Reproduction> {
+    let judge = |link: &VerifiedLink| Some(Reproduction::judge(index, link.signers.rebuilds()?, stated));
+    let (governing, later) = links.split_first()?;
+    let earlier_than_index = |link: &&VerifiedLink| link.metadata.origin.retrieved_at < index.mirrored_on;
+    let mut later = later.iter().filter(earlier_than_index).filter_map(judge);
+    later.find(Reproduction::is_lacking).or_else(|| judge(governing))
 }
 
 fn verify_revocation(

@@ -76,9 +76,10 @@ impl Reproduction {
         &self.groups
     }
 
-    /// The builders who have stated nothing.
+    /// The builders who can still agree: those who have not stated each file, and got nothing else.
     pub fn missing(&self) -> BTreeSet<PublicKey> {
-        keys_of(&self.groups).filter(|key| !self.commits.contains_key(key)).collect()
+        let has_agreed = |key: &PublicKey| self.files.values().all(|agreed| agreed.contains(key));
+        keys_of(&self.groups).filter(|key| !has_agreed(key) && !self.different.contains_key(key)).collect()
     }
 
     /// The commits that those built who got the same, each once.

@@ -64,7 +64,7 @@ pub const OBJECTION_BYTES: usize = 8 << 10;
 pub const OBJECTIONS: usize = 100;
 /// Objections to earlier contents of one release that are kept. Beyond it, the oldest of the key that has most goes.
 pub const EARLIER_OBJECTIONS: usize = 100;
-/// The most bytes of what one builder states of a release: about 400 files.
+/// The most bytes of what one builder states of a release: about 340 files with one digest each.
 pub const REBUILD_BYTES: usize = 60 << 10;
 /// Statements of builders about one release, and builders that a signers file names. Their texts are escaped in one stored
 /// file, which doubles them at most.
@@ -90,10 +90,10 @@ pub const LIST_READ_BYTES: usize = 8 << 20;
 /// The most bytes of any answer of the API: a whole history with what stands around it.
 pub const ANSWER_BYTES: usize = HISTORY_BYTES + 1_024;
 /// The most bytes of an offline bundle: a history, one level deeper in JSON, which adds less than an eighth; an index,
-/// whose quotation marks and line ends are escaped, so that it grows twofold at most; two sets of signatures and a
-/// revocation, which are stored files as well; and a staple, one level deeper, for which a mebibyte is plenty.
+/// whose quotation marks and line ends are escaped, so that it grows twofold at most; two sets of signatures, a
+/// revocation and what builders state, which are stored files as well; and a staple, one level deeper, for which a mebibyte is plenty.
 pub const BUNDLE_BYTES: usize =
-    HISTORY_BYTES + HISTORY_BYTES / 8 + 2 * INDEX_BYTES + 2 * FILE_BYTES + 16 * STAPLE_BYTES;
+    HISTORY_BYTES + HISTORY_BYTES / 8 + 2 * INDEX_BYTES + 3 * FILE_BYTES + 16 * STAPLE_BYTES;
 /// A state (D232): a bundle, and what else is stored of a release, whose line breaks and quotes take two bytes each.
 pub const STATE_BYTES: usize = BUNDLE_BYTES + 16 * FILE_BYTES;
 /// Projects or releases on one page.

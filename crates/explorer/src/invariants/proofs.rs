@@ -11,7 +11,7 @@ use countersign_core::log::checkpoint::{Checkpoint, InclusionProof};
 use countersign_core::log::record::{Leaf, LoggedState, digest_changes};
 use countersign_core::log::{status::Statuses, tree::Tree};
 use countersign_core::proof::freshness::{LogTrust, LoggedSigners, StapleSubject};
-use countersign_core::proof::verify::{Evidence, RevocationEvidence, VerifyError, verify};
+use countersign_core::proof::verify::{Evidence, RevocationEvidence, VerifiedArtifact, VerifyError, verify};
 use countersign_core::proof::{bundle::Staple, freshness, state::State as ShownState, state::StateSubject};
 use countersign_core::rules::snapshot::{Change, Snapshot};
 use countersign_core::values::digest::{Sha256, Sha512};
@@ -23,7 +23,7 @@ use serde_json::Value;
 
 use crate::contents::{ContentId, Contents, State};
 use crate::invariants::documents::{Key, Keys, Reader, read_key};
-use crate::invariants::{Broken, Checked, Held, Invariant, rebuilds::find_artifact, steps::StepCheck};
+use crate::invariants::{Broken, Checked, Held, Invariant, steps::StepCheck};
 use crate::roles::{
     BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, EARLIER, FILE, FORMATS, INDEX, OBJECTIONS, REBUILDS,
     REGISTRANT, REQUEST, REVOCATION, REVOCATION_COPY, REVOCATION_SET, REVOKED,
@@ -316,4 +316,14 @@ pub fn check_shown(view: &View<'_>) -> Held {
 
 fn broken_state<T>(path: &RepoPath, what: &str) -> Result<T, Broken> {
     Invariant::StatesAreSound.broken(format!("{path}: {what}"))
+}
+
+/// The release that a verification found, whatever it says of it.
+pub fn find_artifact(verified: Result<VerifiedArtifact, VerifyError>) -> Option<VerifiedArtifact> {
+    match verified {
+        Ok(artifact) => Some(artifact),
+        Err(VerifyError::NotReproduced(artifact)) => Some(*artifact),
+        Err(VerifyError::Revoked(revoked)) => Some(revoked.artifact),
+        Err(_) => None,
+    }
 }

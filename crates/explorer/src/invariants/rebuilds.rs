@@ -15,9 +15,10 @@ use serde_json::Value;
 use crate::action::{Action, Got};
 use crate::contents::ContentId;
 use crate::invariants::documents::{
-    Key, Keys, RebuildsDocument, SignersDocument, StatedBy, digest_text, read_files, read_stated, read_time,
+    Key, Keys, RebuildsDocument, SignersDocument, StatedBy, StatedDocument, digest_text, read_files,
+    read_stated, read_time,
 };
-use crate::invariants::{Held, Invariant, proofs::ProofCheck, steps::StepCheck};
+use crate::invariants::{Held, Invariant, proofs::ProofCheck, proofs::find_artifact, steps::StepCheck};
 use crate::requests::statements::{COMMIT, LEAD};
 use crate::roles::{
     BEGUN, COLLECTING, COMPLETE, COPY, FILE, INDEX, OBJECTIONS, REBUILDS, REVOCATION, REVOKED,
@@ -81,11 +82,12 @@ impl StepCheck<'_> {
             got.is_right() && now.commit == COMMIT,
             "what is stated is not about the files that are there",
         )?;
-        // While the release collects, its copy of the signers file is the one in force.
-        let builders = self.builders(old[COPY]);
-        before.retain(|key, _| builders.contains(key));
         rule.hold(before == after, "the statement of another builder was lost or changed")?;
-        let is_free = old[COMPLETE].is_none() || earlier.is_none();
+        let is_kept = |earlier: &StatedDocument| {
+            let mut files = earlier.files.iter();
+            earlier.commit == now.commit && files.all(|(name, digests)| now.files.get(name) == Some(digests))
+        };
+        let is_free = old[COMPLETE].is_none() || earlier.as_ref().is_none_or(is_kept);
         rule.hold(is_free, "a statement of a complete release was replaced")?;
         let time = |text: &str| read_time(text).unwrap_or(i64::MIN);
         let is_later = earlier.is_none_or(|earlier| time(&earlier.timestamp) < time(&now.timestamp));
@@ -180,16 +182,6 @@ fn fits(pattern: &[u8], name: &[u8]) -> bool {
         None => name.is_empty(),
         Some((b'*', rest)) => (0..=name.len()).any(|at| fits(rest, &name[at..])),
         Some((first, rest)) => name.split_first().is_some_and(|(it, name)| it == first && fits(rest, name)),
-    }
-}
-
-/// The release that a verification found, whatever it says of it.
-pub fn find_artifact(verified: Result<VerifiedArtifact, VerifyError>) -> Option<VerifiedArtifact> {
-    match verified {
-        Ok(artifact) => Some(artifact),
-        Err(VerifyError::NotReproduced(artifact)) => Some(*artifact),
-        Err(VerifyError::Revoked(revoked)) => Some(revoked.artifact),
-        Err(_) => None,
     }
 }
 

@@ -331,19 +331,28 @@ impl<'s> Player<'s> {
 
     /// Where a release has builders, they mostly speak.
     fn object_or_rebuild(&mut self, choices: &mut Choices<'_>) {
-        let path = self.choose_release(choices);
+        let mut path = self.choose_release(choices);
+        let indexes = self.spec.indexes.iter();
+        let built = indexes.filter(|(_, index)| !index.governed_by.builders().is_empty());
+        let built: Vec<String> = built.map(|(dir, _)| index_in(dir)).collect();
+        if !built.is_empty() && !choices.one_in(8) {
+            path = choices.of(&built);
+        }
         let dir = path.strip_suffix("/svc.index.json").unwrap_or_default();
         let governing = self.spec.governing(dir).map(|(_, config)| config);
         let people = |of: fn(&Config) -> BTreeSet<Person>| -> Vec<Person> {
             governing.map(|config| of(config).into_iter().collect()).unwrap_or_default()
         };
         let (signers, builders) = (people(Config::everyone), people(Config::builders));
-        if builders.is_empty() || choices.one_in(3) {
+        if builders.is_empty() || choices.one_in(4) {
             let objector = choose_person(choices, &signers);
             self.object(choices, &path, objector);
         } else {
-            let builder = choose_person(choices, &builders);
-            self.rebuild(choices, &path, builder);
+            // A word, and another one of the same builder or of the next.
+            for _ in 0..2 {
+                let builder = choose_person(choices, &builders);
+                self.rebuild(choices, &path, builder);
+            }
         }
     }
 

@@ -71,12 +71,13 @@ impl Player<'_> {
         {
             let root = self.base.root() + "/";
             paths.retain(|path| path.as_str().is_some_and(|path| path.starts_with(&root)));
-            if let Some(revocations) = body.as_object_mut().and_then(|body| body.remove("revocations")) {
-                let begun = revocations.as_array().into_iter().flatten();
-                let paths = begun.filter_map(|begun| begun["file_path"].as_str());
+            for list in ["revocations", "rebuilds"] {
+                let Some(listed) = body.as_object_mut().and_then(|body| body.remove(list)) else { continue };
+                let listed = listed.as_array().into_iter().flatten();
+                let paths = listed.filter_map(|listed| listed["file_path"].as_str());
                 let paths: BTreeSet<&str> = paths.filter(|path| path.starts_with(&root)).collect();
                 if !paths.is_empty() {
-                    body["revocations"] = json!(paths);
+                    body[list] = json!(paths);
                 }
             }
             compare_objections(&mut body, &mut expected, &root);

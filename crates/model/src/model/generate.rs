@@ -58,12 +58,12 @@ pub(crate) fn choose_signers(choices: &mut Choices<'_>, after: i64, now: i64) ->
     };
     let registrar = (60..=99).contains(&chosen).then_some(STRANGER);
     let builders = match chosen {
-        20..=39 => Some((1, vec![STRANGER])),
+        20..=39 | 200..=255 => Some((1, vec![STRANGER])),
         40..=49 => Some((2, vec![MASTER, STRANGER])),
         50..=55 => Some((1, vec![MASTER, STRANGER])),
         56..=57 => Some((1, vec![4, STRANGER])),
         58..=59 => Some((0, vec![STRANGER])),
-        0..=19 | 60..=255 => None,
+        0..=19 | 60..=199 => None,
     };
     let builders =
         builders.map(|(threshold, people)| ModelGroup { threshold, people: people.into_iter().collect() });
@@ -424,7 +424,7 @@ pub(crate) fn rebuild(choices: &mut Choices<'_>, spec: &Spec, path: &str, builde
     let mut document = Map::new();
     document.insert("rebuild_of".to_owned(), json!(of));
     document.insert("subject_digest".to_owned(), json!(subject));
-    document.insert("source_commit".to_owned(), json!(commit));
+    document.insert("source_commit".to_owned(), json!(&commit));
     document.insert("files".to_owned(), json!(listed.collect::<Vec<_>>()));
     let time = Timestamp::from_unix_nanos(timestamp).expect("a time");
     document.insert("timestamp".to_owned(), json!(time.to_string()));
@@ -447,6 +447,7 @@ pub(crate) fn rebuild(choices: &mut Choices<'_>, spec: &Spec, path: &str, builde
         is_document_valid,
         of,
         subject,
+        commit,
         files,
         timestamp,
     }

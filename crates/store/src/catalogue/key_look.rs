@@ -31,20 +31,36 @@ struct Candidate<'a> {
 }
 
 impl Look<'_> {
-    /// What waits for this key: begun revocations, signers files, releases to sign and to build, of each kind the oldest
-    /// first.
+    /// What waits for this key: begun revocations, signers files, releases to sign, of each kind the oldest first, and
+    /// releases to build, the newest first.
     pub fn pending_for(&self, key: &PublicKey) -> KeyPendingResponse {
         let mut list = List::of(&self.head);
         let mut more = self.list_revocations(key, &mut list);
+        let waiting = self.head.index.waiting_for(key).filter_map(|path| self.candidate(path));
+        let (strange, known): (Vec<_>, Vec<_>) = waiting.partition(|it| it.is_first_registration);
+        more |= self.list_candidates(known, key, &mut list);
+        more |= self.list_unbuilt(key, &mut list);
+        more |= self.list_candidates(strange, key, &mut list);
+        let mut pending = list.entries;
+        let oldest_first = |kind| kind != WaitingKind::Rebuild;
+        pending.sort_by_key(|entry| (entry.kind, oldest_first(entry.kind).then_some(entry.since)));
+        KeyPendingResponse { public_key: *key, pending, more }
+    }
+
+    /// Lists the oldest of these. Gives whether there are more than the list has room for.
+    fn list_candidates(
+        &self,
+        mut candidates: Vec<Candidate<'_>>,
+        key: &PublicKey,
+        list: &mut List<'_, WaitingFile>,
+    ) -> bool {
         let room = LIST_ENTRIES - list.entries.len();
-        let mut candidates: Vec<_> =
-            self.head.index.waiting_for(key).filter_map(|path| self.candidate(path)).collect();
-        if candidates.len() > room {
-            more = true;
+        let mut more = candidates.len() > room;
+        if more {
             candidates.select_nth_unstable(room);
             candidates.truncate(room);
         }
-        candidates.sort_unstable_by(|a, b| (a.kind, a.since, a.path).cmp(&(b.kind, b.since, b.path)));
+        candidates.sort_unstable();
         for candidate in candidates {
             if list.is_full() {
                 more = true;
@@ -52,8 +68,7 @@ impl Look<'_> {
             }
             list.add(|reading| self.read_candidate(reading, &candidate, key));
         }
-        more |= self.list_unbuilt(key, &mut list);
-        KeyPendingResponse { public_key: *key, pending: list.entries, more }
+        more
     }
 
     /// Begun revocations that this key can join, the oldest first.
@@ -63,7 +78,7 @@ impl Look<'_> {
         list.entries
     }
 
-    /// Releases that this key is asked to build, the oldest first.
+    /// Releases that this key is asked to build, the newest first.
     pub fn rebuilds_for(&self, key: &PublicKey) -> Vec<WaitingFile> {
         let mut list = List::of(&self.head);
         self.list_unbuilt(key, &mut list);
@@ -261,7 +276,8 @@ impl Look<'_> {
         false
     }
 
-    /// The releases that this key is asked to build, in projects that list it now.
+    /// The releases that this key is asked to build, in projects that list it now, the newest first: what can never be
+    /// reproduced stays asked for.
     fn unbuilt_by(&self, key: &PublicKey) -> impl Iterator<Item = KnownRelease<'_>> {
         let range = |id| (id, Seconds::MIN, ReleaseId::MIN)..=(id, Seconds::MAX, ReleaseId::MAX);
         let id = self.tables.key_id(key);
@@ -269,7 +285,7 @@ impl Look<'_> {
         let is_listed = |(key, _, release): &&_| {
             self.tables.listed.contains(&(*key, self.tables.release(*release).project))
         };
-        asked.filter(is_listed).map(|(_, _, release)| self.known(*release))
+        asked.rev().filter(is_listed).map(|(_, _, release)| self.known(*release))
     }
 
     /// Revocations that wait for more signatures, each with those who have nothing more to do for it.

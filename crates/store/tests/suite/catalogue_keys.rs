@@ -203,6 +203,16 @@ async fn first_registrations_of_strangers_crowd_out_nothing_else() {
     assert_eq!((answer.pending.len(), answer.more), (LIST_ENTRIES, true));
     let last = answer.pending.last().unwrap();
     assert_eq!((last.kind, last.file_path.as_str()), (WaitingKind::Release, index.as_str()));
+    // Bob builds the releases of another project, of which the newest comes first.
+    let tool = signers("2026-01-31T10:00:00Z").artifact(1, [&carol()]).builders(1, [&bob()]);
+    team.activate(TOOL, &tool, &[&carol(), &bob()]).await;
+    let old = team.add_signed(TOOL, "v1", &["one"], &[&carol()]).await;
+    let new = team.add(TOOL, "v2", &["two"], &carol()).await;
+    let mut listed = team.catalogue.look().pending_for(&bob().public_key()).pending;
+    let asked = listed.split_off(LIST_ENTRIES - 3);
+    let found: Vec<_> = asked.iter().map(|file| (file.kind, file.file_path.as_str())).collect();
+    let rebuild = WaitingKind::Rebuild;
+    assert_eq!(found, [(WaitingKind::Release, index.as_str()), (rebuild, new.as_str()), (rebuild, &old)]);
 }
 
 #[tokio::test]

@@ -61,7 +61,7 @@ impl Release {
 pub enum AssetsRefusal {
     #[error("No signers file found for: {0}. Register the project first with POST /v1/register_repo")]
     NoSigners(RepoPath),
-    #[error("the key {key} is not in the current signers file of {project}")]
+    #[error("the key {key} is no signer in the current signers file of {project}")]
     NotASigner { key: PublicKey, project: RepoPath },
     #[error("Release already registered: {0}. A directory holds one release: use one per version")]
     AlreadyRegistered(RepoPath),
@@ -167,8 +167,8 @@ impl RotationCost {
     /// An entry of a directory has a mode, a NUL and an id. Each directory is an object of a pack, with its header and its
     /// place in the index.
     const DIRECTORY: usize = 27 + 64;
-    /// The release's own directory lists up to six files while it collects.
-    const LISTED: usize = 6 * (27 + wire::INDEX_FILE.len() + Self::ENDING);
+    /// The release's own directory lists up to eight files while it collects.
+    const LISTED: usize = 8 * (27 + wire::INDEX_FILE.len() + Self::ENDING);
 
     fn of(index: &RepoPath, project: &RepoPath) -> Self {
         let path = index.as_str().len();

@@ -11,7 +11,7 @@ use crate::rules::decide::statement::{Stated, StatementRefusal, StatementResult,
 use crate::rules::reproduction::compare;
 use crate::rules::snapshot::{Change, Snapshot};
 use crate::rules::{snapshot, stored, stored::ReleaseState};
-use crate::values::{digest::Sha512, key::PublicKey, time::Timestamp};
+use crate::values::{bounds::REBUILDS, digest::Sha512, key::PublicKey, time::Timestamp};
 
 /// `in_force` of the outcome: whether the builder got the same.
 pub fn rebuild(snapshot: &impl Snapshot, statement: &SignedStatement, now: Timestamp) -> StatementResult {
@@ -39,15 +39,20 @@ pub fn rebuild(snapshot: &impl Snapshot, statement: &SignedStatement, now: Times
     }
     let is_same = compared.iter().all(|(_, is_same)| *is_same == Some(true));
     let mut rebuilds = stored::rebuilds(snapshot, file)?;
-    match rebuilds.entries.get(builder).map(|earlier| earlier.document.timestamp) {
-        Some(_) if state == ReleaseState::Complete => return Err(StatementRefusal::AlreadyStated(*builder)),
-        Some(newest) if document.timestamp <= newest => {
+    if let Some(Said { document: earlier, .. }) = rebuilds.entries.get(builder) {
+        if state == ReleaseState::Complete && !document.adds_to(earlier) {
+            return Err(StatementRefusal::AlreadyStated(*builder));
+        }
+        let newest = earlier.timestamp;
+        if document.timestamp <= newest {
             return Err(StatementRefusal::NotLater { kind: statement.kind, key: *builder, newest });
         }
-        Some(_) | None => {}
     }
-    // What those said counts for nothing whom a rotation has removed since. That leaves room for each who builds now.
-    rebuilds.entries.retain(|key, _| builders.contains(key));
+    // What those said counts for nothing whom a rotation has removed since. While there is room, it stays, so that no one
+    // can hand in an older word of one who comes back.
+    if rebuilds.entries.len() >= REBUILDS {
+        rebuilds.entries.retain(|key, _| builders.contains(key));
+    }
     let said = Said { text: text.clone(), document, signature: *signature, collected_at: now };
     rebuilds.entries.insert(*builder, said);
     let title = if is_same { snapshot::REBUILD } else { snapshot::REBUILD_OTHERWISE };

@@ -20,7 +20,7 @@ pub enum RegisterRefusal {
     InProgress(RepoPath),
     #[error("The project {project} overlaps with the project {other}: projects do not nest")]
     Overlaps { project: RepoPath, other: RepoPath },
-    #[error("Invalid public key: {0} is not listed in the signers file")]
+    #[error("Invalid public key: {0} is no signer in the signers file")]
     NotListed(PublicKey),
     #[error(transparent)]
     Stored(#[from] ReadError),

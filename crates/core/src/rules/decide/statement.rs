@@ -71,7 +71,7 @@ pub enum StatementRefusal {
     MayNotRevoke { key: PublicKey, project: RepoPath },
     #[error("Veto authorization failed: {key} is not a master key of {project}")]
     MayNotVeto { key: PublicKey, project: RepoPath },
-    #[error("the key {key} is not in the current signers file of {project}, so it cannot object")]
+    #[error("the key {key} is no signer in the current signers file of {project}, so it cannot object")]
     NotASigner { key: PublicKey, project: RepoPath },
     #[error("Revocation authorization failed: without subject_digest the revoker must sign the request, too")]
     NotCaller,
@@ -110,7 +110,9 @@ pub enum StatementRefusal {
     NotABuilderThen { key: PublicKey, file: RepoPath },
     #[error("{file} lists no file {:?}, or no digest of the kinds that the rebuild has", .name.as_str())]
     NotComparable { name: AssetName, file: RepoPath },
-    #[error("The key {0} has stated its rebuild, which stays as it is once the release is complete")]
+    #[error(
+        "The release is complete, so what the key {0} has stated stays: it can only add files of the same commit"
+    )]
     AlreadyStated(PublicKey),
     #[error(transparent)]
     Stored(#[from] ReadError),

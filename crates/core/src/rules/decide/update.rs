@@ -21,7 +21,7 @@ pub enum UpdateRefusal {
     NotRegistered(RepoPath),
     #[error("No active signers file for {0}: its registration still waits for signatures")]
     NotActive(RepoPath),
-    #[error("Invalid public key: {key} is not in the current signers file of {project}")]
+    #[error("Invalid public key: {key} is no signer in the current signers file of {project}")]
     NotListed { key: PublicKey, project: RepoPath },
     #[error("The signers file's timestamp {proposed} must be later than the current one's, {current}")]
     TimestampNotLater { proposed: Timestamp, current: Timestamp },

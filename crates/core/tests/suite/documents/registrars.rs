@@ -31,8 +31,8 @@ fn a_registrar_is_there_once_has_no_other_role_and_a_name_of_its_own() {
     let same_name = base().registrars([&carol()]).named(&carol(), "a").named(&alice(), "a");
     let many: [SecretKey; SIGNERS_FILE_REGISTRARS + 1] = std::array::from_fn(|n| key(100 + n as u8));
     for (file, words) in [
-        (base().registrars([&carol(), &alice()]), ["registrars", "artifact_signers", "no other role"]),
-        (base().registrars([&carol(), &dave()]), ["registrars", "master_keys", "no other role"]),
+        (base().registrars([&carol(), &alice()]), ["registrars", "artifact signers", "no other role"]),
+        (base().registrars([&carol(), &dave()]), ["registrars", "master keys", "no other role"]),
         (base().registrars([&carol(), &carol()]), ["registrars[1]", "already", ""]),
         (same_name, ["registrars.name", "two keys", ""]),
         (base().registrars(many.each_ref()), ["registrars", "at most 16", ""]),

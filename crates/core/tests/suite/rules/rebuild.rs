@@ -12,10 +12,10 @@ use countersign_core::rules::decide::{
 use countersign_core::rules::{quorum::Tally, reproduction::Reproduction, stored};
 use countersign_core::values::bounds::{FILE_BYTES, REBUILD_BYTES, REBUILDS};
 use countersign_core::values::{digest::Sha256, digest::Sha512, key::PublicKey, key::SecretKey};
-use countersign_testing::evidence::{COMMIT, builders, checksums_index, file, index_text, rebuild_of, said};
+use countersign_testing::evidence::{builders, checksums_index, file, index_text, said};
 use countersign_testing::{
-    ACTIVE, INDEX, PENDING, PROJECT, Signers, World, alice, assert_mentions, bob, carol, dave, key, mallory,
-    path, release, shifted_seconds, signed_statement, signers,
+    ACTIVE, COMMIT, INDEX, PENDING, PROJECT, Signers, World, alice, assert_mentions, bob, carol, dave, key,
+    mallory, path, published, rebuild_of, release, shifted_seconds, signed_statement, signers,
 };
 
 const SAME: Result<Stated, StatementRefusal> = Ok(Stated { in_force: true });
@@ -36,6 +36,18 @@ fn collecting() -> World {
     let team = team("2026-01-31T10:00:00Z").builders(2, [&first, &second, &third]).registrars([&machine()]);
     let mut world = World::with(&team, &[&alice(), &bob(), &carol(), &dave(), &first, &second, &third]);
     world.add_release(&release("v1", "one"), &machine()).expect("a release");
+    world.pass(60);
+    world
+}
+
+/// A release of two files. One of two builders is asked.
+fn collecting_two_files() -> World {
+    let [first, second, _] = builders();
+    let team = team("2026-01-31T10:00:00Z").builders(1, [&first, &second]);
+    let mut world = World::with(&team, &[&alice(), &bob(), &carol(), &dave(), &first, &second]);
+    let mut release = release("v1", "one");
+    release.published_files.push(published("app.zip", "two"));
+    world.add_release(&release, &alice()).expect("a release");
     world.pass(60);
     world
 }
@@ -118,6 +130,29 @@ fn a_later_word_replaces_an_earlier_one_until_the_release_is_complete() {
 }
 
 #[test]
+fn what_is_said_of_a_complete_release_can_be_added_to() {
+    let [first, ..] = builders();
+    let mut world = collecting_two_files();
+    let part = |world: &World, at: usize| {
+        let files = vec![world.rebuild().files[at].clone()];
+        Rebuild { files, ..world.rebuild() }
+    };
+    assert_eq!(world.state(&part(&world, 1), &first), SAME);
+    world.sign_all(INDEX, &[&alice(), &bob()]);
+    world.pass(1);
+    let already = Err(StatementRefusal::AlreadyStated(first.public_key()));
+    let of_other = Rebuild { source_commit: "f".repeat(40), ..world.rebuild() };
+    let mut changed = world.rebuild();
+    changed.files[1].digests.sha512 = None;
+    for document in [part(&world, 0), part(&world, 1), of_other, changed] {
+        assert_eq!(world.state(&document, &first), already);
+    }
+    let whole = world.rebuild();
+    assert_eq!(world.state(&whole, &first), SAME, "the rest was built later");
+    assert_eq!(stated(&world).entries[&first.public_key()].document, whole);
+}
+
+#[test]
 fn only_builders_state_what_they_got() {
     let mut world = collecting();
     for person in [alice(), carol(), dave(), machine(), mallory()] {
@@ -174,7 +209,8 @@ fn the_signers_in_force_and_those_of_a_complete_release_say_who_builds() {
     assert_eq!(authors(&world), sorted([&first, &third]), "a rotation keeps what was said");
     assert_eq!(world.state(&world.rebuild(), &first), removed);
     assert_eq!(world.state(&world.rebuild(), &key(24)), SAME, "the release collects under the new signers");
-    assert_eq!(authors(&world), sorted([&third, &key(24)]), "the next word drops those who are no builders");
+    let all = sorted([&first, &third, &key(24)]);
+    assert_eq!(authors(&world), all, "no one can hand in an older word when a builder comes back");
 
     let mut world = complete();
     rotate(&mut world);
@@ -314,6 +350,13 @@ fn the_longest_statements_of_all_builders_fit_into_their_file() {
     assert_eq!(stated(&world).entries.len(), REBUILDS);
     let bytes = world.repo.bytes(&format!("{INDEX}.rebuilds.json")).len();
     assert!((FILE_BYTES / 2..FILE_BYTES).contains(&bytes), "{bytes}");
+    let mut others = people.each_ref();
+    let newcomer = key(40);
+    others[0] = &newcomer;
+    let next = signers("2026-02-01T10:00:00Z").artifact(1, [&alice]).builders(REBUILDS, others);
+    world.rotate(&next, &[&alice, &newcomer]);
+    assert_eq!(world.state(&world.rebuild(), &newcomer), SAME, "who builds no more makes room");
+    assert_eq!(authors(&world), sorted(others));
 }
 
 // How it is judged.

@@ -1,17 +1,21 @@
 //! Bundles of projects with builders: what they state counts, says nothing, or lacks.
 
 use countersign_core::documents::{
-    index::AssetName, index::Digests, rebuilds::StoredRebuild, statement::Rebuild,
+    index::AssetName, index::Digests, index::ReleaseIndex, rebuilds::StoredRebuild, statement::Rebuild,
 };
 use countersign_core::proof::verify::Evidence;
-use countersign_core::values::{digest::Sha256, digest::Sha512, key::PublicKey};
+use countersign_core::values::{digest::Sha256, digest::Sha512, key::PublicKey, time::Timestamp};
 use countersign_testing::evidence::{
-    builders, founders, founders_with_builders, index_path, index_text, rebuild_of, rebuilt, release_index,
-    revocation_of, said,
+    builders, evidence, founded, founders, founders_with_builders, index_path, index_text, noon, rebuilt,
+    release_index, revocation_of, said,
 };
-use countersign_testing::{INDEX, alice, fido::fido, mallory, path};
+use countersign_testing::{
+    INDEX, PROJECT, alice, bob, carol, fido::fido, mallory, path, rebuild_of, shifted_seconds, signers,
+};
 
 use super::vector::{Vector, bundle};
+
+const HOUR: i128 = 3_600;
 
 pub(super) fn all() -> Vec<Vector> {
     [of_counts(), of_silence(), of_policies(), of_forms()].concat()
@@ -32,6 +36,19 @@ fn other() -> Rebuild {
 /// A release that needs two of three builders, of whom these have stated something.
 fn required(stated: impl IntoIterator<Item = (PublicKey, StoredRebuild)>) -> Evidence {
     rebuilt(&founders_with_builders(), stated)
+}
+
+/// A release that is shown under the first signers, who asked for no rebuilds. The next signers do, an hour after noon.
+fn shown_under_founders(mirrored_on: Timestamp) -> Evidence {
+    let next = signers("2026-01-02T00:00:00Z")
+        .artifact(2, [&alice(), &bob(), &carol()])
+        .admin(2, [&alice(), &bob()])
+        .builders(2, builders().each_ref())
+        .reproduced_first();
+    let [first, second, third] = &builders();
+    let past = founded(PROJECT).then(&next, &[&alice(), &bob(), first, second, third]);
+    let index = ReleaseIndex { mirrored_on, ..release_index("v1") };
+    Evidence { governed_by: past.digest(0), ..evidence(&past, INDEX, &index, &[&alice(), &bob()]) }
 }
 
 fn of_counts() -> Vec<Vector> {
@@ -73,6 +90,14 @@ fn of_counts() -> Vec<Vector> {
             rebuilt(&both_groups, [said(&same(), &second), said(&same(), &third)]),
         ),
         bundle("revoked-and-not-reproduced", Evidence { revocation, ..lacking }),
+        bundle(
+            "good-made-before-rebuilds-were-required",
+            shown_under_founders(shifted_seconds(noon(), HOUR)),
+        ),
+        bundle(
+            "shown-under-signers-who-required-no-rebuilds",
+            shown_under_founders(shifted_seconds(noon(), HOUR + 1)),
+        ),
     ]
 }
 

@@ -71,6 +71,10 @@ impl Spec {
         if !begun.is_empty() {
             body["revocations"] = json!(begun);
         }
+        let asked: Vec<String> = self.unbuilt(caller).collect();
+        if !asked.is_empty() {
+            body["rebuilds"] = json!(asked);
+        }
         let objections = self.standing_objections(&dirs);
         if !objections.is_empty() {
             body["objections"] = json!(objections);

@@ -200,6 +200,9 @@ pub(crate) fn signed_by(signatures: &Signatures) -> BTreeSet<Person> {
 pub(crate) struct ModelRebuild {
     pub(crate) document: String,
     pub(crate) signature: String,
+    pub(crate) commit: String,
+    /// The digests of each file by the name of the algorithm, in hexadecimal.
+    pub(crate) files: BTreeMap<String, BTreeMap<&'static str, String>>,
     pub(crate) timestamp: i128,
     /// Seconds since 1970.
     pub(crate) at: i64,

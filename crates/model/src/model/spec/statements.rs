@@ -9,9 +9,11 @@ use crate::model::cast::{Person, canonical, index_in, public, signature};
 use crate::model::request::{MINUTE, SECOND};
 use crate::model::spec::state::{
     ExpectedAnswer, ModelIndex, ModelIndexState, ModelObjection, ModelObjections, ModelRebuild, ModelVeto,
-    Project, RevocationOf, Signatures, Spec, ok, refuse, refuse_saying, signed_by,
+    Project, Published, RevocationOf, Signatures, Spec, ok, refuse, refuse_saying, signed_by,
 };
-use crate::model::spec::{sign::SignedPath, signers::Config, signers::is_met, signers::people_of};
+use crate::model::spec::{
+    sign::SignedPath, signers::Config, signers::ModelGroup, signers::is_met, signers::people_of,
+};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Revoking {
@@ -295,13 +297,32 @@ pub(crate) struct Rebuilding {
     /// The path in the document.
     pub(crate) of: String,
     pub(crate) subject: String,
+    pub(crate) commit: String,
     /// The digests of each file by the name of the algorithm, in hexadecimal.
     pub(crate) files: BTreeMap<String, BTreeMap<&'static str, String>>,
     /// Nanoseconds since 1970.
     pub(crate) timestamp: i128,
 }
 
+impl ModelRebuild {
+    /// Whether the builder got this file; `None` if it says nothing of it.
+    fn is_same(&self, file: &Published) -> Option<bool> {
+        let found = self.files.get(&file.name)?;
+        let mut common =
+            found.iter().filter_map(|(kind, hex)| Some(file.digests.get(kind)? == hex)).peekable();
+        common.peek()?;
+        Some(common.all(|is_same| is_same))
+    }
+}
+
 impl Rebuilding {
+    fn adds_to(&self, earlier: &ModelRebuild) -> bool {
+        let is_kept = |(name, digests): (&String, &BTreeMap<_, _>)| self.files.get(name) == Some(digests);
+        self.commit == earlier.commit
+            && self.files.len() > earlier.files.len()
+            && earlier.files.iter().all(is_kept)
+    }
+
     /// Whether the builder got the files of the index; `None` if they cannot be compared.
     fn is_same(&self, index: &ModelIndex) -> Option<bool> {
         let mut is_same = true;
@@ -317,6 +338,29 @@ impl Rebuilding {
 }
 
 impl Spec {
+    /// The releases that this person is asked to build, in order: others did not get all of it, and it can still agree.
+    pub(crate) fn unbuilt(&self, caller: Person) -> impl Iterator<Item = String> {
+        let asked = self.indexes.iter().filter(move |(dir, index)| {
+            let builds = |config: &Config| config.builders().contains(&caller);
+            let is_builder =
+                builds(&index.governed_by) && self.governing(dir).is_some_and(|(_, current)| builds(current));
+            let got = |person: &Person, file: &Published| index.rebuilds.get(person)?.is_same(file);
+            let is_built = |file: &Published| {
+                let builders = index.governed_by.builders.iter();
+                let enough = |group: &ModelGroup| {
+                    let agreed = group.people.iter().filter(|person| got(person, file) == Some(true));
+                    agreed.count() >= group.threshold
+                };
+                builders.clone().all(enough)
+            };
+            let mut words = index.published.iter().map(|file| got(&caller, file));
+            let can_agree = words.clone().any(|word| word.is_none()) && words.all(|word| word != Some(false));
+            let is_open = !matches!(index.state, ModelIndexState::Revoked);
+            is_builder && is_open && can_agree && !index.published.iter().all(is_built)
+        });
+        asked.map(|(dir, _)| index_in(dir))
+    }
+
     pub(crate) fn rebuild(&mut self, rebuilding: &Rebuilding) -> ExpectedAnswer {
         let now = self.seconds();
         let Rebuilding { path, builder, document, timestamp, .. } = rebuilding;
@@ -346,7 +390,8 @@ impl Spec {
             (*timestamp > i128::from(now) * SECOND + 10 * MINUTE, 400),
             (!is_builder, 403),
             (is_same.is_none(), 400),
-            (earlier.is_some_and(|earlier| is_complete || *timestamp <= earlier.timestamp), 409),
+            (earlier.is_some_and(|earlier| *timestamp <= earlier.timestamp), 409),
+            (is_complete && earlier.is_some_and(|earlier| !rebuilding.adds_to(earlier)), 409),
         ]);
         if let Some(refused) = refused {
             return refused;
@@ -354,11 +399,12 @@ impl Spec {
         let said = ModelRebuild {
             document: document.clone(),
             signature: rebuilding.signature.clone(),
+            commit: rebuilding.commit.clone(),
+            files: rebuilding.files.clone(),
             timestamp: *timestamp,
             at: now,
         };
         let index = self.indexes.get_mut(&dir).expect("the file is there");
-        index.rebuilds.retain(|person, _| builders.contains(person));
         index.rebuilds.insert(*builder, said);
         let is_same = is_same == Some(true);
         let message = match is_same {

@@ -43,7 +43,7 @@ pub(crate) fn routes() -> RouteTable {
             .with_body::<AssetsBody>(&[("release", "assets.request"), ("checksums", "assets.request.checksums")])
             .answers_with::<AssetsResponse>(200, "registered, and waiting for signatures", &[("release", "assets"), ("replaced", "assets.replaced")])
             .refuses(400, "neither or both of the fields; a URL or address is refused; the URLs do not share a directory; no signers file is in force there; the host is not a known code forge", "assets.400")
-            .refuses(403, "the caller is not in the current signers file, or is a registrar and would correct an index; the operator has blocked the key, the host or the project; or this is a mirror", "assets.403")
+            .refuses(403, "the caller is no signer in the current signers file, or is a registrar and would correct an index; the operator has blocked the key, the host or the project; or this is a mirror", "assets.403")
             .refuses(409, "the index is complete or revoked, or is collecting with the same content; or the project has too many collecting indexes", "assets.409")
             .can_fail(", or the release could not be fetched or is not valid"))
 }

@@ -47,7 +47,7 @@ pub(crate) fn routes() -> RouteTable {
             .with_body::<ObjectBody>(&[("object", "object.request"), ("take_back", "object.request.back")])
             .answers_with::<ChangedResponse>(200, "recorded", &[("objected", "object"), ("taken_back", "object.back")])
             .refuses(400, &format!("the body or the objection is malformed; the path is not that of an index; the signature does not verify; the `timestamp` is more than {MAX_LEAD_MINUTES} minutes ahead"), "object.400")
-            .refuses(403, "the objector is not in the current signers file; the operator has blocked the key, the host or the project; or this is a mirror", "object.403")
+            .refuses(403, "the objector is no signer in the current signers file; the operator has blocked the key, the host or the project; or this is a mirror", "object.403")
             .refuses(404, "no file at the path", "status.404")
             .refuses(409, "the index is revoked, or does not match `subject_digest`; the key has said something later; there is nothing to take back; or there are too many objections", "object.409")
             .can_fail(""))

@@ -18,8 +18,18 @@ function isSame(one, other = {}) {
   return common[0] && common.every((kind) => one[kind] === other[kind]);
 }
 
-// How far the release is reproduced; null if its signers file names no builders.
-export async function judgeReproduction(evidence, { index, governing: { rebuilds: policy, names } }) {
+// How far the release is reproduced; null if its signers file names no builders. Which file that is, the server says. So
+// every later one that was proposed before the index was made must not ask for more.
+export async function judgeReproduction(evidence, { index, links, governing }) {
+  const later = links.slice(links.findIndex(({ signers }) => signers === governing) + 1);
+  for (const { signers } of later.filter(({ proposed }) => proposed < index.mirrored_on)) {
+    const judged = await judge(evidence, index, signers);
+    if (isLacking(judged)) return judged;
+  }
+  return judge(evidence, index, governing);
+}
+
+async function judge(evidence, index, { rebuilds: policy, names }) {
   if (!policy) return null;
   const { builders, files: patterns = ["*"], required: isRequired = false } = policy;
   const digest = await digestOf(evidence.index);
@@ -30,12 +40,12 @@ export async function judgeReproduction(evidence, { index, governing: { rebuilds
   for (const key of new Set(keysOf(builders))) {
     const builder = { key, name: names.get(key) ?? null };
     const { files: got, source_commit: commit } = (await readStated(evidence, digest, key)) ?? {};
-    if (!got) missing.push(builder);
     const named = (is) => got?.filter((file) => isSame(file.digests, listed.get(file.file_name)) === is).map((file) => file.file_name) ?? [];
     const [same, files] = [named(true).filter((name) => agreed.has(name)), named(false)];
     for (const name of same) agreed.get(name).add(key);
     if (same[0]) sources.add(commit);
     if (files[0]) different.push({ ...builder, files, commit });
+    else if (same.length < agreed.size) missing.push(builder);
   }
   const found = covered[0] ? [...agreed.values()] : [new Set()];
   const [least] = found.map((keys) => tally(builders, keys)).sort((a, b) => a.collected - b.collected);

@@ -72,7 +72,7 @@ async function verifyLink(entry, project, previous, what) {
   checkDelay(entry, previous, signers, what);
   // Clocks are set back (D222).
   refuseIf(metadata.origin.retrieved_at - (entry.agreed_at ?? entry.timestamp) > 600_000_000_000n, `${what} is older than its fetch`);
-  return { signers, digest, activated: entry.timestamp };
+  return { signers, digest, proposed: metadata.origin.retrieved_at, activated: entry.timestamp };
 }
 
 // Whether it waited as the file before demands, or its masters agreed (D133).

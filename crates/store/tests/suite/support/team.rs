@@ -13,7 +13,7 @@ use countersign_core::rules::snapshot::{Change, Snapshot as _};
 use countersign_core::values::digest::{Sha256, Sha512};
 use countersign_core::values::{key::SecretKey, path::RepoPath, time::Timestamp};
 use countersign_store::{Head, Store, catalogue::Catalogue, catalogue::FileDigest};
-use countersign_testing::evidence::rebuild_of;
+use countersign_testing::rebuild_of;
 use countersign_testing::{FOURTEEN_DAYS, Signers, origin, published, signed_request, signed_statement};
 
 use super::{Fixture, path, requests::submission};
