@@ -102,7 +102,8 @@ def build(name, faults, command, profile):
     # The condition around each fault makes warnings; they are not shown unless the build fails.
     result = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True)
     if result.returncode != 0:
-        sys.exit(result.stderr)
+        told = result.stderr.split("\n\n")
+        sys.exit("\n\n".join(part for part in told if part.startswith("error")))
     return result.stdout, target / ("debug" if profile == "dev" else profile)
 
 
