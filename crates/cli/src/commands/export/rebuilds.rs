@@ -121,7 +121,8 @@ impl<'a> ExportedRebuilds<'a> {
             lines.extend([String::new(), comment(&format!("{}, a builder, {got}", named(signer)))]);
             lines.push(format!("key {id} {}", spell(&signer.key)));
             let digest = Sha512::of(said.text.as_bytes());
-            lines.push(format!("rebuild {} {id} {digest}", check(&said.signature)));
+            lines.push(format!("rebuild {id} {digest}"));
+            lines.push(format!("{} {id} rebuilds/{id}.json", check(&said.signature)));
         }
         lines.push(String::new());
         for (name, agreed) in &self.reproduction.files {

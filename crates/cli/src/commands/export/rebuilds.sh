@@ -1,12 +1,11 @@
 
 required=''
 
-# rebuild CHECK NAME SHA512: what a builder states is signed, and about this index.
+# rebuild NAME SHA512: what a builder states is about this index.
 rebuild() {
-    signed_text "rebuilds/$2.json" "$3"
+    signed_text "rebuilds/$1.json" "$2"
     subject=$(hex svc.index.json.sha512) || fail 'svc.index.json.sha512 cannot be read'
-    grep -qF -e "\"sha512:$subject\"" "$here/rebuilds/$2.json" || fail "rebuilds/$2.json is about another index"
-    "$1" "$2" "rebuilds/$2.json"
+    grep -qF -e "\"sha512:$subject\"" "$here/rebuilds/$1.json" || fail "rebuilds/$1.json is about another index"
 }
 
 # reproduced THRESHOLD DIGEST NAME... [DIGEST NAME...]: how many of these builders state a file of the index, each by the digest

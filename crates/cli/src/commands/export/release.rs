@@ -164,7 +164,9 @@ impl ToolScript<'_> {
             && count > 0
         {
             lines.push(format!("differs='{count} builder{}'", plural(count)));
-            lines.push(format!(r#"printf 'DIFFERENT: %s got something else from the source.\n' "$differs""#));
+            lines.push(
+                r#"printf 'DIFFERENT: %s got something else from the source.\n' "$differs""#.to_owned(),
+            );
         }
         lines.push(expect(SHA256SUMS, release.sha256sums.as_bytes()));
         if let Some(RevocationDescription { tally, reason, .. }) = release.begun {
