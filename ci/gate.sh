@@ -9,8 +9,10 @@
 #   COUNTERSIGN_FILES            a directory with every file of the release; without it they are downloaded
 #   COUNTERSIGN_DIRECTORY        where they are downloaded to; countersign-release without it
 #   COUNTERSIGN_TIMEOUT          wait for signatures first, as in 30m; without it the release must be complete
+#   COUNTERSIGN_REPRODUCED       true: refuse a release that builders have not reproduced, as if its signers file required it
 #   COUNTERSIGN_SIGNERS_DIGEST   where trust begins: the digest of a signers file; without it, the project's forge is asked
-#   COUNTERSIGN_OUTPUTS          a file for COUNTERSIGN_INDEX and COUNTERSIGN_STATE (verified)
+#   COUNTERSIGN_OUTPUTS          a file for COUNTERSIGN_INDEX and COUNTERSIGN_STATE (verified); where builders are asked,
+#                                COUNTERSIGN_REBUILDS (reproduced or missing), and COUNTERSIGN_DIFFERENT if one got something else
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 # shellcheck source=ci/job.sh
@@ -51,8 +53,7 @@ check_inputs
 make_work
 bind_release
 if [ -n "${COUNTERSIGN_TIMEOUT:-}" ]; then
-    wait_for_signatures "$COUNTERSIGN_TIMEOUT"
-    [ "$code" -eq 0 ] || exit "$code"
+    wait_for_release "$COUNTERSIGN_TIMEOUT" || exit
     : >"$outputs"
 fi
 set --
@@ -64,6 +65,11 @@ if [ -z "$files" ]; then
     run_client download "$@" --output="$files" -- "$release"
 fi
 run_client verify --whole --strict --release="$release" --outputs="$outputs" "$@" -- "$files"
+if [ "${COUNTERSIGN_REPRODUCED:-}" = true ] && ! grep -qx COUNTERSIGN_REBUILDS=reproduced "$outputs"; then
+    printf 'error: too few builders have reproduced the release, and the input reproduced asks for it\n' >&2
+    printf 'hint: run this job again when they have, or set the input timeout to wait for them\n' >&2
+    exit 3
+fi
 hand_over
-summarise 'Verified: enough signers have signed every file'
+summarise "$(show_verdict): enough signers have signed every file"
 }

@@ -22,6 +22,7 @@ check_inputs() {
     check_input checksums "${COUNTERSIGN_CHECKSUMS:-}"
     check_input timeout "${COUNTERSIGN_TIMEOUT:-}"
     check_input on-timeout "${COUNTERSIGN_ON_TIMEOUT:-}"
+    check_input reproduced "${COUNTERSIGN_REPRODUCED:-}"
     check_input files "${COUNTERSIGN_FILES:-}"
     check_input directory "${COUNTERSIGN_DIRECTORY:-}"
     check_input signers-digest "${COUNTERSIGN_SIGNERS_DIGEST:-}"
@@ -29,6 +30,10 @@ check_inputs() {
     check_input tag "${GITHUB_REF_NAME:-}${CI_COMMIT_TAG:-}"
     check_input index "${COUNTERSIGN_INDEX:-}"
     check_input project "${COUNTERSIGN_PROJECT:-}"
+    case ${COUNTERSIGN_REPRODUCED:-false} in
+    true | false) ;;
+    *) fail "the input reproduced is neither true nor false" "leave it out, or set it to true" ;;
+    esac
     [ -n "${COUNTERSIGN_SERVER:-}" ] || unset COUNTERSIGN_SERVER
     [ -n "${COUNTERSIGN_KEY:-}" ] || unset COUNTERSIGN_KEY
 }
@@ -94,10 +99,10 @@ run_client() {
     word=$(od -An -v -N16 -tx1 /dev/urandom | tr -d ' \n')
     [ "${#word}" -eq 32 ] || fail "there is no randomness" "check /dev/urandom of the runner"
     printf '::stop-commands::%s\n' "$word"
-    code=0
-    countersign "$@" 2>&1 || code=$?
+    ended=0
+    countersign "$@" 2>&1 || ended=$?
     printf '::%s::\n' "$word"
-    return "$code"
+    return "$ended"
 }
 
 # The results of the client, for later steps and jobs. The client has checked that each is one line.
@@ -112,9 +117,16 @@ summarise() {
     { printf '**%s**\n\n' "$1" && sed 's/^COUNTERSIGN_[A-Z]*=/    /' "$outputs" && printf '\n'; } >>"$GITHUB_STEP_SUMMARY"
 }
 
-# Ends with `code` of the wait, unless the release is complete.
-wait_for_signatures() {
-    code=0
-    run_client status --wait --timeout="$1" --outputs="$outputs" -- "$release" || code=$?
+# The verdict of the client, which says it if a builder got something else.
+show_verdict() {
+    different=$(sed -n 's/^COUNTERSIGN_DIFFERENT=//p' "$outputs")
+    printf 'Verified%s' "${different:+, but $different}"
+}
+
+# wait_for_release TIMEOUT: fails unless the release is complete, and reproduced where that is wanted.
+wait_for_release() {
+    set -- --timeout="$1"
+    [ "${COUNTERSIGN_REPRODUCED:-}" != true ] || set -- "$@" --reproduced
+    run_client status --wait "$@" --outputs="$outputs" -- "$release"
 }
 }

@@ -19,5 +19,5 @@ set -- --release="$release" --outputs="$outputs"
 [ -z "${COUNTERSIGN_SIGNERS_DIGEST:-}" ] || set -- "$@" --signers-digest="$COUNTERSIGN_SIGNERS_DIGEST"
 run_client verify "$@" -- "$COUNTERSIGN_FILES"
 hand_over
-summarise 'Verified'
+summarise "$(show_verdict)"
 }

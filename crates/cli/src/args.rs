@@ -92,8 +92,8 @@ Nothing is signed. The script checks every signature, counts the signers of each
 are in the directory.
 
 The script cannot vouch for itself. The command prints its SHA-256: publish it where your users trust you. Another export \
-of the same release gives the same script, so anyone can compare. The script does not know of a later revocation. \
-docs/export.md says what else it does not check.")]
+gives the same script until a revocation begins or a builder adds a statement, so anyone can compare. The script does not \
+know of a later revocation. docs/export.md says what else it does not check.")]
     Export(ExportArgs),
     /// Save what the log proves about a release now, in its bundle or in a file
     #[command(after_help = "\

@@ -5,7 +5,9 @@ use std::{path::Path, path::PathBuf, time::Duration, time::Instant};
 use countersign_core::documents::{index::PublishedFile, layout};
 use countersign_core::proof::{bundle::Staple, state::StateSubject, verify::VerifiedArtifact};
 use countersign_core::values::{path::RepoPath, shown::shown_text};
-use countersign_explain::{describe::release::RevocationDescription, verdict::shown_release};
+use countersign_explain::{
+    describe::release::RevocationDescription, progress::Names, verdict::shown_release,
+};
 use countersign_forge::download_url::{DownloadPlace, locate_download, locate_release_page};
 use countersign_forge::url::SourceUrl;
 
@@ -14,12 +16,14 @@ use crate::client::targets::{NamedSubject, ReleaseName, ServerPath, no_complete_
 use crate::client::{ServerClient, session::Reader, session::Session, state::Shown, state::StateQuestion};
 use crate::evidence::download::{Overwrite, WantedFile, matches_any};
 use crate::evidence::freshness::{ShownState, StateSource};
-use crate::evidence::release::{ShownEvidence, find_objections, require_evidence, shown_name};
+use crate::evidence::release::{
+    ShownEvidence, describe_different, find_objections, require_evidence, shown_name,
+};
 use crate::evidence::report::{AcceptedRelease, CheckedFile, Report};
 use crate::evidence::{download, proof, proof::Accepted, proof::Network, release};
 use crate::{
     settings::config_dir::refuse_links_below, settings::trust::TrustFile, words::error::CliError,
-    words::error::ErrorKind,
+    words::error::ErrorKind, words::output::Output,
 };
 
 /// How long to wait for a checkpoint that has the release. A log makes one every few seconds.
@@ -141,6 +145,16 @@ async fn name_newest(session: &Session, shown: &Shown, revoked: CliError) -> Cli
         }
         Ok(_) | Err(_) => revoked,
     }
+}
+
+/// Warns of a begun revocation and of builders who got something else, for commands that show no report.
+pub(super) fn warn_of_doubts(release: &AcceptedRelease, output: Output) {
+    release.warn_if_begun(output);
+    let artifact = &release.accepted.artifact;
+    let names = Names::of([&artifact.governing().signers]);
+    describe_different(artifact.reproduction.as_ref(), &names, output)
+        .iter()
+        .for_each(|line| output.warn(line));
 }
 
 pub(super) struct NamedFile {

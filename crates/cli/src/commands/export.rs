@@ -1,6 +1,7 @@
 //! `countersign export`
 
 mod other_format;
+mod rebuilds;
 mod release;
 
 use std::path::Path;
@@ -8,8 +9,9 @@ use std::path::Path;
 use countersign_core::values::{digest::Sha256, shown::shown_text};
 use serde_json::json;
 
-use crate::commands::download::find_evidence;
+use crate::commands::download::{find_evidence, warn_of_doubts};
 use crate::commands::export::other_format::{Export, LeftOut};
+use crate::commands::export::rebuilds::ExportedRebuilds;
 use crate::commands::export::release::{ExportedRelease, SCRIPT, check_free, write_all};
 use crate::evidence::{download::Overwrite, release::ShownEvidence, report::release_name};
 use crate::words::{error::CliError, error::shown_path, output::quote};
@@ -20,12 +22,12 @@ pub(crate) async fn run(session: &Session, args: &ExportArgs) -> Result<(), CliE
     check_free(&args.output, if args.force { Overwrite::Allow } else { Overwrite::Deny })?;
     let mut found = find_evidence(session, &name).await?;
     let accepted = found.accept(session, &args.proof, None).await?;
-    accepted.warn_if_begun(session.output);
+    warn_of_doubts(&accepted, session.output);
     let ShownEvidence { shown, evidence } = &found.shown;
     let artifact = &accepted.accepted.artifact;
     let release = ExportedRelease::new(artifact, evidence, accepted.begun.as_ref())?;
     let Export { files, script, left_out } = match args.format {
-        ExportFormat::Openssl => Export::for_openssl(&release),
+        ExportFormat::Openssl => Export::for_openssl(&release)?,
         ExportFormat::Ssh => Export::for_ssh(shown, &release)?,
         ExportFormat::Minisign => Export::for_minisign(shown, &release)?,
         ExportFormat::Openpgp => Export::for_openpgp(shown, &release)?,
@@ -44,6 +46,10 @@ pub(crate) async fn run(session: &Session, args: &ExportArgs) -> Result<(), CliE
         session
             .output
             .warn(&format!("warning: no signature for {} is exported: {reason}", shown_text(file_name)));
+    }
+    if args.format == ExportFormat::Openssl {
+        let warnings = release.rebuilds.iter().flat_map(ExportedRebuilds::warnings);
+        warnings.for_each(|warning| session.output.warn(&format!("warning: {warning}")));
     }
     let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).chain([SCRIPT]).collect();
     let value = json!({

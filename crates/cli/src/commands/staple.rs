@@ -7,7 +7,8 @@ use countersign_core::{documents::layout, values::path::RepoPath, values::shown:
 use serde_json::json;
 
 use crate::client::{ServerClient, session::Session, targets::ReleaseName};
-use crate::commands::{download::FoundEvidence, download::find_evidence, verify::SavedBundle};
+use crate::commands::download::{FoundEvidence, find_evidence, warn_of_doubts};
+use crate::commands::verify::SavedBundle;
 use crate::evidence::report::{AcceptedRelease, release_name};
 use crate::words::error::{CliError, shown_path};
 use crate::{args::BundleArgs, args::StapleArgs, settings::config_dir::write};
@@ -15,7 +16,7 @@ use crate::{args::BundleArgs, args::StapleArgs, settings::config_dir::write};
 pub(crate) async fn bundle(session: &Session, args: &BundleArgs) -> Result<(), CliError> {
     let mut found = find_evidence(session, &ReleaseName::parse_one(&args.names)?).await?;
     let release = found.accept(session, &args.proof, None).await?;
-    release.warn_if_begun(session.output);
+    warn_of_doubts(&release, session.output);
     let bundle = found.shown.bundle();
     write(&args.output, &found.shown.write(release.has_doubts()))?;
     let artifact = &release.accepted.artifact;
@@ -48,7 +49,7 @@ pub(crate) async fn staple(session: &Session, args: &StapleArgs) -> Result<(), C
         _ => {
             let mut found = find_evidence(session, &ReleaseName::parse_one(&args.names)?).await?;
             let release = found.accept(session, &args.proof, None).await?;
-            release.warn_if_begun(session.output);
+            warn_of_doubts(&release, session.output);
             let staple = require_staple(&release, &found.shown.shown.client)?;
             let target = args.output.clone().unwrap_or_else(|| default_name(&release.accepted.artifact));
             write(&target, &staple.write())?;
@@ -73,7 +74,7 @@ async fn refresh(session: &Session, args: &StapleArgs, file: &Path) -> Result<()
         ));
     }
     let release = found.accept(session, &args.proof, None).await?;
-    release.warn_if_begun(session.output);
+    warn_of_doubts(&release, session.output);
     require_staple(&release, &found.shown.shown.client)?;
     let target = args.output.clone().unwrap_or_else(|| file.to_owned());
     write(&target, &found.shown.write(release.has_doubts()))?;

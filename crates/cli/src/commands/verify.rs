@@ -7,11 +7,12 @@ use countersign_api::state::{StateResponse, is_answer};
 use countersign_core::documents::index::{AssetName, Digests, PublishedFile};
 use countersign_core::documents::{layout, objections::ObjectionsFile};
 use countersign_core::proof::{bundle::Bundle, bundle::Staple, verify::VerifiedArtifact};
+use countersign_core::rules::reproduction::Reproduction;
 use countersign_core::rules::snapshot::{ReadError, Snapshot as _};
 use countersign_core::values::shown::{marked_name, shown_text};
 use countersign_core::values::{bounds::STATE_BYTES, json::ParseError, path::RepoPath};
-use countersign_explain::describe::release::RevocationDescription;
 use countersign_explain::verdict::{shown_release, shown_url};
+use countersign_explain::{describe::release::RevocationDescription, reproduction::count_different};
 use serde_json::{Value, json};
 
 use crate::client::session::{Reader, Session};
@@ -112,8 +113,14 @@ fn conclude(
         checked.push(CheckedFile { file, size, path });
     }
     Report { release: verified, files: checked, also_in: Vec::new(), bundled_at }.show(session.output)?;
-    let index = verified.accepted.artifact.path.as_str();
-    args.outputs.append(&[("INDEX", index), ("STATE", "verified")])
+    let artifact = &verified.accepted.artifact;
+    let mut outputs = vec![("INDEX", artifact.path.as_str()), ("STATE", "verified")];
+    let reproduction = artifact.reproduction.as_ref();
+    let is_reproduced = reproduction.map(Reproduction::is_reproduced);
+    outputs.extend(is_reproduced.map(|is| ("REBUILDS", if is { "reproduced" } else { "missing" })));
+    let different = reproduction.and_then(|found| count_different(found.different.len()));
+    outputs.extend(different.as_deref().map(|different| ("DIFFERENT", different)));
+    args.outputs.append(&outputs)
 }
 
 /// What is published next is this directory: each file must be where the signed index has it, and every one once (D158).

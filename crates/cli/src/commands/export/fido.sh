@@ -8,11 +8,11 @@ touched() {
         cat "$here/${2-svc.index.json}.sha512"
     } | sha256) || fail 'no SHA-256 can be computed'
     plain "signatures/$1.signed"
-    framed=$(od -A n -v -t x1 "$here/signatures/$1.signed" | tr -d ' \n') || fail "signatures/$1.signed cannot be read"
+    framed=$(hex "signatures/$1.signed") || fail "signatures/$1.signed cannot be read"
     [ "${#framed}" -eq 138 ] || fail "signatures/$1.signed has not 69 bytes"
     case $framed in
     e30610e8a162115960fe1ec223e6529c9f4b6e80200dcb5e5c321c8af1e2b1bf?[13579bdf]????????"$message") ;;
     *) fail "signatures/$1.signed is not about ${2-the index}" ;;
     esac
-    signature_on "$1" "signatures/$1.signed"
+    signature_on "$1" "signatures/$1.signed" "${2-the index}"
 }

@@ -15,20 +15,24 @@ check_tool() {
     esac
 }
 
+# hex FILE
+hex() {
+    od -A n -v -t x1 "$here/$1" | tr -d ' \n'
+}
+
 # signed_text FILE SHA512: this text, whose digest is signed. OpenSSL reads the digest from a file of its own.
 signed_text() {
     plain "$1"
     plain "$1.sha512"
     found=$("$tool" dgst -sha512 -r <"$here/$1") || fail "$1 cannot be read"
     [ "${found%% *}" = "$2" ] || fail "$1 was changed"
-    found=$(od -A n -v -t x1 "$here/$1.sha512" | tr -d ' \n') || fail "$1.sha512 cannot be read"
+    found=$(hex "$1.sha512") || fail "$1.sha512 cannot be read"
     [ "$found" = "$2" ] || fail "$1.sha512 was changed"
 }
 
 # index SHA512
 index() {
     signed_text svc.index.json "$1"
-    subject=$1
 }
 
 # key NAME BASE64: keys/NAME.pem is this key and nothing else.
@@ -41,16 +45,16 @@ key() {
 
 # signature NAME [TEXT]: on the index, or on another text.
 signature() {
-    signature_on "$1" "${2-svc.index.json}.sha512"
+    signature_on "$1" "${2-svc.index.json}.sha512" "${2-the index}"
 }
 
-# signature_on NAME FILE
+# signature_on NAME FILE WHAT
 signature_on() {
     case $names in *" $1 "*) ;; *) fail "$1 has no key" ;; esac
     plain "keys/$1.pem"
     plain "signatures/$1.sig"
     "$tool" pkeyutl -verify -pubin -inkey "$here/keys/$1.pem" -rawin -in "$here/$2" \
-        -sigfile "$here/signatures/$1.sig" >/dev/null 2>&1 || fail "signatures/$1.sig is no signature of $1 on ${text-the index}"
+        -sigfile "$here/signatures/$1.sig" >/dev/null 2>&1 || fail "signatures/$1.sig is no signature of $1 on $3"
     signed="$signed$1 "
     printf '%s has signed.\n' "$1"
 }

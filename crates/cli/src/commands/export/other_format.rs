@@ -8,13 +8,13 @@ use countersign_core::values::other_format::{
     NAMESPACE, OpenpgpSignatures, OtherFormat, armor, openpgp_certificate, openpgp_file_packet,
     openpgp_fingerprint, openpgp_packet, parse_openpgp, parse_ssh, trusted_comment, write_public_key,
 };
-use countersign_core::values::{digest::Sha256, digest::Sha512, wire};
+use countersign_core::values::{digest::Sha256, wire};
 use countersign_core::{documents::layout, documents::signatures::OtherFormatsFile, rules::quorum};
 use countersign_explain::progress::groups_text;
 use serde::Serialize;
 
 use crate::commands::export::release::{
-    ExportedBuilder, ExportedFile, ExportedRelease, ExportedSigner, SCRIPT, SHA256SUMS, ToolScript, expect,
+    ExportedFile, ExportedRelease, ExportedSigner, SCRIPT, SHA256SUMS, ToolScript, expect,
 };
 use crate::{client::state::Shown, words::error::CliError};
 
@@ -193,7 +193,7 @@ impl Export {
     }
 
     /// `--for openssl`: raw signatures and PEM keys, as `openssl pkeyutl -verify -rawin` reads them.
-    pub(super) fn for_openssl(release: &ExportedRelease<'_>) -> Self {
+    pub(super) fn for_openssl(release: &ExportedRelease<'_>) -> Result<Self, CliError> {
         let index_digest = &release.artifact.index_digest;
         let mut files = vec![
             ExportedFile::new(wire::INDEX_FILE, release.index),
@@ -203,9 +203,7 @@ impl Export {
         ];
         let mut is_touched = false;
         for ExportedSigner { id, signer, signature } in &release.signers {
-            let key = spki_base64(&signer.key);
-            let pem = format!("-----BEGIN PUBLIC KEY-----\n{key}\n-----END PUBLIC KEY-----\n");
-            files.push(ExportedFile::new(format!("keys/{id}.pem"), pem));
+            files.push(ExportedFile::new(format!("keys/{id}.pem"), pem(&signer.key)));
             if let Some(signature) = signature {
                 files.push(ExportedFile::new(format!("signatures/{id}.sig"), *signature.ed25519_bytes()));
                 let framed = signature.framed(index_digest);
@@ -213,44 +211,43 @@ impl Export {
                 files.extend(framed.map(|bytes| ExportedFile::new(format!("signatures/{id}.signed"), bytes)));
             }
         }
-        for ExportedBuilder { id, signer, said } in &release.builders {
-            let key = spki_base64(&signer.key);
-            let pem = format!("-----BEGIN PUBLIC KEY-----\n{key}\n-----END PUBLIC KEY-----\n");
-            let digest = Sha512::of(said.text.as_bytes());
-            files.push(ExportedFile::new(format!("keys/{id}.pem"), pem));
-            files.push(ExportedFile::new(format!("rebuilds/{id}.json"), said.text.as_str()));
-            files.push(ExportedFile::new(format!("rebuilds/{id}.json.sha512"), *digest.as_bytes()));
-            let framed = said.signature.framed(&digest);
-            is_touched |= framed.is_some();
-            files.push(ExportedFile::new(format!("signatures/{id}.sig"), *said.signature.ed25519_bytes()));
-            files.extend(framed.map(|bytes| ExportedFile::new(format!("signatures/{id}.signed"), bytes)));
+        let rebuilds = release.rebuilds.as_ref();
+        let mut is_stated = false;
+        if let Some(rebuilds) = rebuilds {
+            rebuilds.refuse_unreadable()?;
+            files.extend(rebuilds.files(pem));
+            is_stated = !rebuilds.builders.is_empty();
+            is_touched |=
+                rebuilds.builders.iter().any(|builder| builder.said.signature.format() == KeyFormat::Fido);
         }
-        let check = |signature: &Signature| match signature.format() {
+        let check: fn(&Signature) -> &'static str = |signature| match signature.format() {
             KeyFormat::Ed25519 => "signature",
             KeyFormat::Fido => "touched",
         };
         let expected =
             [expect("svc.signers.json", release.signers_file.as_bytes()), format!("index {index_digest}")];
-        let expected = expected.into_iter().chain(release.rebuild_lines(spki_base64, check)).collect();
+        let stated = rebuilds.map(|rebuilds| rebuilds.lines(spki_base64, check)).unwrap_or_default();
+        let expected = expected.into_iter().chain(stated).collect();
         let script = ToolScript {
             needs: "OpenSSL 3",
             checks: "\
 #   - every signature below holds: Ed25519 over the 64 bytes of the SHA-512 of svc.index.json,
 #   - SHA256SUMS is the one of this release, and the signed index has each of its digests,
-#   - if builders have reproduced it: what they state is signed and about this index, and enough of them got each file,",
+#   - what builders state is signed and about this index; if the project requires it, enough of them got each file,",
             functions: [
                 include_str!("openssl.sh"),
                 if is_touched { include_str!("fido.sh") } else { "" },
-                if release.builders.is_empty() { "" } else { include_str!("rebuilds.sh") },
+                if is_stated { include_str!("rebuilds.sh") } else { "" },
             ]
             .concat(),
             expected,
             spell: &|signer| spki_base64(&signer.signer.key),
         };
         let script = script.render(release, |signer| signer.signature.as_ref().map(check));
-        Self { files, script, left_out: Vec::new() }
+        Ok(Self { files, script, left_out: Vec::new() })
     }
 }
+
 /// Adds `FILE.asc` for each file that enough signers have signed by itself (D254). They must have signed one digest: without
 /// the content no one can say here which of two is right.
 fn add_openpgp_files(
@@ -320,6 +317,10 @@ fn collide(one: &str, other: &str) -> bool {
 
 /// What stands before the 32 bytes of an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410).
 const SPKI_HEAD: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
+
+fn pem(key: &PublicKey) -> String {
+    format!("-----BEGIN PUBLIC KEY-----\n{}\n-----END PUBLIC KEY-----\n", spki_base64(key))
+}
 
 fn spki_base64(key: &PublicKey) -> String {
     encode_base64(&[SPKI_HEAD.as_slice(), key.as_bytes()].concat())

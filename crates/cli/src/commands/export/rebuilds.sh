@@ -1,21 +1,36 @@
 
-# rebuild CHECK NAME SHA512: what a builder got from the source. It is signed, and about this index.
+required=''
+
+# rebuild NAME SHA512: what a builder states is about this index.
 rebuild() {
-    text=rebuilds/$2.json
-    signed_text "$text" "$3"
-    grep -qF -e "\"sha512:$subject\"" "$here/$text" || fail "$text is about another index"
-    "$1" "$2" "$text"
-    unset text
+    signed_text "rebuilds/$1.json" "$2"
+    subject=$(hex svc.index.json.sha512) || fail 'svc.index.json.sha512 cannot be read'
+    grep -qF -e "\"sha512:$subject\"" "$here/rebuilds/$1.json" || fail "rebuilds/$1.json is about another index"
 }
 
-# reproduced THRESHOLD DIGEST NAME...: so many of these builders got the file with this digest.
+# reproduced THRESHOLD DIGEST NAME... [DIGEST NAME...]: how many of these builders state a file of the index, each by the digest
+# before its name. A name counts once.
 reproduced() {
-    needed=$1 sum=$2 count=0
-    shift 2
-    for name in "$@"; do
-        case $signed in *" $name "*) ;; *) continue ;; esac
-        if grep -qF -e "\"$sum\"" "$here/rebuilds/$name.json"; then count=$((count + 1)); fi
-    done
+    needed=$1 count=0 counted=' ' sum=''
+    shift
     [ "$needed" -ge 1 ] || fail 'a group of builders has no threshold'
-    [ "$count" -ge "$needed" ] || fail "$count builders got the file with the digest $sum, and $needed are needed"
+    for word in "$@"; do
+        case $word in
+        builder-*)
+            case $counted in *" $word "*) continue ;; esac
+            case $signed in *" $word "*) ;; *) continue ;; esac
+            if grep -qF -e "\"$sum\"" "$here/rebuilds/$word.json"; then
+                counted="$counted$word "
+                count=$((count + 1))
+            fi
+            ;;
+        *)
+            sum=$word
+            check_line "$sum" 'a file that builders make'
+            ;;
+        esac
+    done
+    [ "$count" -lt "$needed" ] || return 0
+    [ -z "$required" ] || fail "$count builders got the file with the digest $sum, and the project requires $needed"
+    [ -n "$lacks" ] || lacks="$count of $needed builders who got the file with the digest $sum"
 }

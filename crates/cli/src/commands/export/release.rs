@@ -3,8 +3,7 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use countersign_core::documents::{
-    index::Digests, index::render_sha256sums, layout, rebuilds::StoredRebuild, signatures::SignatureSet,
-    signers::Group, signers::Signer,
+    index::render_sha256sums, layout, signatures::SignatureSet, signers::Group, signers::Signer,
 };
 use countersign_core::proof::verify::{Evidence, VerifiedArtifact};
 use countersign_core::values::digest::{Sha256, Sha512};
@@ -17,6 +16,7 @@ use countersign_explain::progress::{GroupProgress, Names, describe_groups};
 use countersign_explain::{verdict::shown_url, words::shown_signer_name};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
+use crate::commands::export::rebuilds::ExportedRebuilds;
 use crate::settings::config_dir::{is_free, refuse_link, refuse_links_below, write};
 use crate::{evidence::download::Overwrite, words::error::CliError, words::error::shown_path};
 
@@ -49,8 +49,8 @@ pub(super) struct ExportedRelease<'a> {
     pub(super) sha256sums: String,
     /// The artifact signers, each once, in the order of the signers file.
     pub(super) signers: Vec<ExportedSigner<'a>>,
-    /// The builders who got a file of the release, if enough of them got all that they make.
-    pub(super) builders: Vec<ExportedBuilder<'a>>,
+    /// What builders state, if the signers file asks any.
+    pub(super) rebuilds: Option<ExportedRebuilds<'a>>,
     /// The signatures on the index.
     collected: &'a SignatureSet,
     /// A revocation that waits for more signatures.
@@ -64,14 +64,6 @@ pub(super) struct ExportedSigner<'a> {
     pub(super) signer: &'a Signer,
     /// The signature on the index, if the signer has signed it.
     pub(super) signature: Option<Signature>,
-}
-
-/// A builder with what it states. Its id is `builder-1`.
-#[derive(Debug)]
-pub(super) struct ExportedBuilder<'a> {
-    pub(super) id: String,
-    pub(super) signer: Signer,
-    pub(super) said: &'a StoredRebuild,
 }
 
 impl<'a> ExportedRelease<'a> {
@@ -93,9 +85,9 @@ impl<'a> ExportedRelease<'a> {
             .expect("core has found it in the history");
         let signers = number_signers(artifact, evidence);
         let collected = &evidence.signatures;
-        let builders = number_builders(artifact, evidence);
+        let rebuilds = ExportedRebuilds::find(artifact, evidence);
         let index = &evidence.index;
-        Ok(Self { artifact, index, signers_file, sha256sums, signers, builders, collected, begun })
+        Ok(Self { artifact, index, signers_file, sha256sums, signers, rebuilds, collected, begun })
     }
 
     /// How far the groups are, if only these keys count.
@@ -103,50 +95,6 @@ impl<'a> ExportedRelease<'a> {
         let mut set = self.collected.clone();
         set.entries.retain(|key, _| signed.contains(key));
         describe_groups(self.groups(), &set, &Names::of([&self.artifact.governing().signers]))
-    }
-
-    /// How many builders got something else, if any did.
-    fn count_different(&self) -> Option<usize> {
-        let count = self.artifact.reproduction.as_ref()?.different.len();
-        (count > 0).then_some(count)
-    }
-
-    /// The lines by which the script checks what builders state (D261): `check` names the function for a signature.
-    pub(super) fn rebuild_lines(
-        &self,
-        spell: impl Fn(&PublicKey) -> String,
-        check: impl Fn(&Signature) -> &'static str,
-    ) -> Vec<String> {
-        let Some(reproduction) = self.artifact.reproduction.as_ref().filter(|_| !self.builders.is_empty())
-        else {
-            return Vec::new();
-        };
-        let mut lines = Vec::new();
-        for ExportedBuilder { id, signer, said } in &self.builders {
-            let name = shown_signer_name(signer).unwrap_or_else(|| "no name".to_owned());
-            lines.extend([String::new(), comment(&format!("{name}, a builder, {}", signer.key))]);
-            lines.push(format!("key {id} {}", spell(&signer.key)));
-            let digest = Sha512::of(said.text.as_bytes());
-            lines.push(format!("rebuild {} {id} {digest}", check(&said.signature)));
-        }
-        lines.push(String::new());
-        for file in &self.artifact.index.published_files {
-            let Some(agreed) = reproduction.files.get(&file.file_name) else { continue };
-            let Digests { sha256, sha512 } = file.digests;
-            let digest = sha256.map(|digest| digest.to_string()).or(sha512.map(|digest| digest.to_string()));
-            for group in reproduction.groups() {
-                let of_group = |builder: &&ExportedBuilder<'_>| {
-                    group.contains(&builder.signer.key) && agreed.contains(&builder.signer.key)
-                };
-                let ids: Vec<&str> =
-                    self.builders.iter().filter(of_group).map(|builder| builder.id.as_str()).collect();
-                let digest = digest.as_deref().unwrap_or_default();
-                lines.push(format!("reproduced {} {digest} {}", group.threshold, ids.join(" ")));
-            }
-        }
-        let (made, all) = (reproduction.files.len(), self.artifact.index.published_files.len());
-        lines.push(format!("rebuilt='{made} of its {all} files'"));
-        lines
     }
 
     /// What was signed for other programs.
@@ -184,18 +132,6 @@ fn number_signers<'a>(artifact: &'a VerifiedArtifact, evidence: &Evidence) -> Ve
     signers
 }
 
-fn number_builders<'a>(artifact: &VerifiedArtifact, evidence: &'a Evidence) -> Vec<ExportedBuilder<'a>> {
-    let reproduced = artifact.reproduction.as_ref().filter(|reproduction| reproduction.is_reproduced());
-    let Some(reproduction) = reproduced else { return Vec::new() };
-    let agreed: BTreeSet<PublicKey> = reproduction.files.values().flatten().copied().collect();
-    let listed = Names::of([&artifact.governing().signers]).in_order(agreed);
-    let exported = (1..).zip(listed).filter_map(|(number, signer)| {
-        let said = evidence.rebuilds.entries.get(&signer.key)?;
-        Some(ExportedBuilder { id: format!("builder-{number}"), signer, said })
-    });
-    exported.collect()
-}
-
 /// A tool's part of the script. The beginning and the end are the same for all.
 pub(super) struct ToolScript<'a> {
     /// What people need besides a shell.
@@ -211,7 +147,7 @@ pub(super) struct ToolScript<'a> {
 
 impl ToolScript<'_> {
     /// Renders the script. `check` names the function that checks a signature of the signer, if there is one. The script has no
-    /// time in it, so that another export of the release gives the same script. Text from
+    /// time in it, so another export gives the same script until a revocation begins or a builder adds a statement. Text from
     /// outside stands in comments alone, where line breaks and control characters are escaped, so that it cannot leave its
     /// line. Only hexadecimal digits, base64, numbers, our own ids, and names in percent code are code.
     pub(super) fn render(
@@ -223,14 +159,19 @@ impl ToolScript<'_> {
         let [name, of] = [layout::release_name(path, project), shown_url(project)]
             .map(|name| utf8_percent_encode(&name, IN_SCRIPT).to_string());
         let about = format!("about {name} {of}");
-        let mut lines =
-            vec![comment(path.as_str()), about, expect(SHA256SUMS, release.sha256sums.as_bytes())];
+        let mut lines = vec![comment(path.as_str()), about];
+        if let Some(count) = release.artifact.reproduction.as_ref().map(|found| found.different.len())
+            && count > 0
+        {
+            lines.push(format!("differs='{count} builder{}'", plural(count)));
+            lines.push(
+                r#"printf 'DIFFERENT: %s got something else from the source.\n' "$differs""#.to_owned(),
+            );
+        }
+        lines.push(expect(SHA256SUMS, release.sha256sums.as_bytes()));
         if let Some(RevocationDescription { tally, reason, .. }) = release.begun {
             lines.push(comment(&format!("The revocation has begun: {}", quoted(reason))));
             lines.push(format!("begun='{} of {}'", tally.collected, tally.needed));
-        }
-        if let Some(count) = release.count_different() {
-            lines.push(format!("differs='{count} builder{}'", plural(count)));
         }
         lines.extend(self.expected.iter().cloned());
         for signer in &release.signers {
@@ -257,7 +198,7 @@ impl ToolScript<'_> {
 }
 
 /// A line in which text from outside can stand.
-fn comment(text: &str) -> String {
+pub(super) fn comment(text: &str) -> String {
     format!("# {}", shown_within(text, COMMENT_CHARS))
 }
 

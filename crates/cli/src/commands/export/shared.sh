@@ -95,7 +95,7 @@ inside=no
 [ "$(CDPATH='' cd -- "$dir" && pwd -P)" != "$(CDPATH='' cd -- "$here" && pwd -P)" ] || inside=yes
 check_tool
 
-keys=' ' names=' ' signed=' ' begun='' differs='' rebuilt='' groups=0 present=0 absent=0
+keys=' ' names=' ' signed=' ' begun='' differs='' lacks='' rebuilt='' groups=0 present=0 absent=0
 release
 [ "$groups" -ge 1 ] || fail 'there is no group of signers'
 files
@@ -104,7 +104,11 @@ files
 printf '\nThis does not check that this script was not changed, how the project came to have these signers, whether the\n'
 printf 'release was revoked since, or whether it is the newest. Countersign itself does. Files that SHA256SUMS does not\n'
 printf 'list were not looked at.\n\n'
-[ -z "$rebuilt" ] || printf 'Reproduced: enough builders got %s from the source, byte for byte.\n' "$rebuilt"
+if [ -n "$lacks" ]; then
+    printf 'Not reproduced: has %s.\n' "$lacks"
+elif [ -n "$rebuilt" ]; then
+    printf 'Reproduced: enough builders got %s from the source, byte for byte.\n' "$rebuilt"
+fi
 but=''
 [ -z "$begun" ] || but=", but $begun revokers wanted it revoked when it was exported"
 [ -z "$differs" ] || but="$but, but $differs got something else from the source"

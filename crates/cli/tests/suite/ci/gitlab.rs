@@ -132,9 +132,12 @@ fn hostile_inputs_stay_values() {
     scene.publish("v1.0");
     for (name, inputs) in [
         ("release", &["server", "release", "checksums", "scripts"][..]),
-        ("wait", &["server", "release", "timeout", "on-timeout", "scripts"]),
+        ("wait", &["server", "release", "timeout", "on-timeout", "reproduced", "scripts"]),
         ("verify", &["server", "release", "files", "signers-digest", "scripts"]),
-        ("gate", &["server", "release", "project", "files", "timeout", "signers-digest", "scripts"]),
+        (
+            "gate",
+            &["server", "release", "project", "files", "timeout", "reproduced", "signers-digest", "scripts"],
+        ),
     ] {
         for input in inputs {
             for value in

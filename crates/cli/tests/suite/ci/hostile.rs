@@ -70,7 +70,7 @@ fn no_input_of_install_and_release_is_executed_or_makes_an_output() {
 #[test]
 fn no_input_of_wait_and_verify_is_executed_or_makes_an_output() {
     try_all(&[
-        ("ci/wait", &["server", "release", "timeout", "on-timeout"]),
+        ("ci/wait", &["server", "release", "timeout", "on-timeout", "reproduced"]),
         ("ci/verify", &["server", "release", "files", "signers-digest"]),
     ]);
 }
@@ -79,7 +79,7 @@ fn no_input_of_wait_and_verify_is_executed_or_makes_an_output() {
 fn no_input_of_the_gate_is_executed_or_makes_an_output() {
     try_all(&[
         ("ci/gate", &["server", "release", "project"]),
-        ("ci/gate", &["files", "directory", "timeout", "signers-digest"]),
+        ("ci/gate", &["files", "directory", "timeout", "reproduced", "signers-digest"]),
     ]);
 }
 

@@ -13,6 +13,7 @@ mod examples;
 mod gitlab;
 mod hostile;
 mod options;
+mod rebuilds;
 mod runner;
 mod yaml;
 
@@ -25,17 +26,26 @@ struct Scene {
 impl Scene {
     #[track_caller]
     fn start(kind: Kind) -> Self {
+        Self::start_with(kind, &[], |file| file)
+    }
+
+    /// One whose signers file lists more people.
+    #[track_caller]
+    fn start_with(kind: Kind, others: &[&str], change: impl Fn(SignersFile) -> SignersFile) -> Self {
         let forge = ForgeWorld::start(kind);
         let computer = Computer::of(&forge.world.server);
         let scene = Self { forge, computer };
         let [alice, bob, ci] = ["alice", "bob", "ci"].map(Person::named);
         let file = SignersFile::of(2, &[&alice, &bob]).with("registrars", json!([signer(&ci.key())]));
+        let file = change(file);
         let forge = &scene.forge.forge;
         forge.put_signers("acme/app", "main", "svc.signers.json", &file);
         let page = forge.url(&kind.page_of("acme/app", "main", "svc.signers.json"));
         scene.world().register_url(&alice, &page).ok();
         let pending = format!("{}/svc.signers.pending/svc.signers.json", forge.project("acme/app"));
-        scene.world().sign_all(&pending, &[&alice, &bob]);
+        let others: Vec<Person> = others.iter().copied().map(Person::named).collect();
+        let everyone: Vec<&Person> = [&alice, &bob].into_iter().chain(&others).collect();
+        scene.world().sign_all(&pending, &everyone);
         scene
     }
 

@@ -1,6 +1,7 @@
 //! Releases that are verified without our tool: what `export` writes, and what the exported script accepts and refuses.
 
 mod files;
+mod rebuilds;
 mod refused;
 pub(crate) mod scene;
 mod script;

@@ -227,6 +227,46 @@ fn check_export(computer: &Computer, index: &str, tool: &str) {
     }
 }
 
+/// Someone touches the key for each release. The exported script checks the touch, as of signers.
+#[test]
+fn a_builder_with_a_fido_key_states_what_was_built() {
+    let agent = FidoAgent::start(PRESENT);
+    let world = World::start();
+    let computer = Computer::of(&world.server);
+    let builder = format!("frieda={}", text(&line_of(&computer, "frieda")));
+    let alice = format!("alice={}", text(&computer.key_of("alice").with_extension("pub")));
+    let team = ["signers", "new", "--artifact", &alice, "--threshold", "1", "--builder", &builder];
+    let wanted = ["--threshold", "builder:1", "--require-rebuilds", "-o", "svc.signers.json"];
+    computer.run(&[&team[..], &wanted].concat()).ok();
+    world.files.put("/acme/app/svc.signers.json", computer.read("svc.signers.json"));
+    let url = world.files.url("/acme/app/svc.signers.json");
+    computer.run_as("alice", &["register", &url]).ok();
+    agent.run_as(&computer, "frieda", &["sign", "--all", "--yes"], 2);
+    computer.run_as("alice", &["sign", "--all", "--yes"]).ok();
+    let sums = put_release(&world.files, "acme/app/1.0", &[("app.tar.gz", b"the archive")]);
+    computer.run_as("alice", &["release", "--checksums", &sums]).ok();
+    let index = world.index_path("acme/app/1.0");
+    computer.write("dist/app.tar.gz", "the archive");
+    let rebuild = ["rebuild", &index, "--files", "dist", "--source", &"0123".repeat(10), "--yes"];
+    agent.run_as(&computer, "frieda", &rebuild, 1);
+    computer.run_as("alice", &["sign", &index, "--yes"]).ok().says(&["complete"]);
+    if !has_openssl() {
+        return;
+    }
+    computer.run(&["export", &index, "--for", "openssl", "-o", "openssl"]).ok();
+    let script = computer.path("openssl/verify.sh");
+    let verify = || Ran::of(Command::new("sh").arg(&script).arg(computer.path("dist")));
+    verify().ok().says(&["builder-1 has signed.", "Reproduced: enough builders", "VERIFIED: "]);
+    if installed("shellcheck") {
+        assert_eq!(run_tool(Command::new("shellcheck").args(["-s", "sh"]).arg(&script)), "");
+    }
+    let name = "openssl/signatures/builder-1.signed";
+    let mut framed = computer.read(name);
+    framed[32] ^= 1;
+    computer.write(name, framed);
+    assert_eq!(verify().says(&["builder-1.signed is not about rebuilds/builder-1.json"]).code, 1);
+}
+
 #[test]
 fn a_key_that_no_one_touched_signs_nothing() {
     let agent = FidoAgent::start(0);

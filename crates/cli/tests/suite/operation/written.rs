@@ -115,7 +115,6 @@ fn the_example_of_rebuilds_can_be_pasted_after_two_steps_of_the_guide() {
     let path = format!("{}/at-frida/source/hello.rs", dir.path().join("countersign-guide").display());
     let said = [
         "svc.index.json is what its source gives",
-        "the source gives something else",
         "DIFFERENT frida got something else: hello.bin from commit",
         "exit code 3",
         &path,
