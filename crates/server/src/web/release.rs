@@ -44,7 +44,7 @@ pub(super) fn show(
             @if !release.objections.is_empty() { " " (parts::objected(release.objections.len())) }
         }
         (verdict.render(&release))
-        div.columns.is-doubted[is_doubted(&release)] {
+        div.columns.is-doubted[parts::is_doubted(&release)] {
             div {
                 @if let Some(revocation) = &release.revocation { (revoked(revocation)) }
                 @if let Some(begun) = &release.begun_revocation { (begun_revocation(begun, path, visit)) }
@@ -53,7 +53,7 @@ pub(super) fn show(
                 (parts::earlier_objections(path, &release.earlier_objections))
                 (download(&release, visit))
                 (signatures(&release))
-                @if let Some(reproduction) = &release.reproduction { (parts::rebuilds(reproduction, &release.names)) }
+                @if let Some(reproduction) = &release.reproduction { (parts::rebuilds(reproduction, release.state, &release.names)) }
                 section aria-labelledby="files" {
                     h2 #files { "Files" }
                     (file_table(shown, release.state))
@@ -81,13 +81,6 @@ pub(super) fn show(
         format!("{state}{name} of {of}: {}, {}.", release.tally, parts::count(files.len(), "file", "files"));
     let (feed, changes_with_time) = (Some(links::feed(path)), verdict.changes_with_time());
     Ok(Some(Reply::Page(Page { about, feed, changes_with_time, ..Page::new(title, body) })))
-}
-
-/// Whether nothing on the page is green: some want the release revoked (D238), builders got something else, or too few have
-/// reproduced it where the project needs that (D262).
-pub(super) fn is_doubted(release: &ReleaseDescription) -> bool {
-    let is_unsettled = |found| parts::is_unsettled(&ListedRebuilds::of(found));
-    release.begun_revocation.is_some() || release.reproduction.as_ref().is_some_and(is_unsettled)
 }
 
 /// What is left of a release that was taken back.
@@ -141,7 +134,7 @@ fn download(release: &ReleaseDescription, visit: &Visit) -> Markup {
     let first = release.index.published_files.first();
     let source = first.and_then(|file| links::outside(&file.source).map(|_| file.source.as_str()));
     let base_url = visit.base_url.as_deref();
-    let is_doubted = is_doubted(release);
+    let is_doubted = parts::is_doubted(release);
     let is_lacking = release.reproduction.as_ref().is_some_and(Reproduction::is_lacking);
     let sign = links::client("sign", release.path.as_str(), visit.changing_server());
     html! {
