@@ -310,9 +310,9 @@ Examples:
     --key builder --yes
 
 With a key on a computer without a network:
-  countersign rebuild NAME --files DIR --source COMMIT --export request.json    online, without a key
-  countersign rebuild --detached request.json -o rebuild.json                   offline, with your key
-  countersign rebuild --submit rebuild.json                                     online, with any key
+  countersign rebuild NAME --files DIR --source COMMIT --export request.json  online, without a key
+  countersign rebuild --detached request.json -o rebuild.json                 offline, with your key
+  countersign rebuild --submit rebuild.json                                   online, with any key
 
 For builders, whom a project names in its signers file under `rebuilds`. You build the release yourself, and this command \
 builds nothing: it compares the files in DIR with the release, shows what it finds, and signs that. Only files are stated \
