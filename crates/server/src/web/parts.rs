@@ -162,7 +162,7 @@ pub(super) fn rebuilds(reproduction: &Reproduction, state: ReleaseState, names: 
             h2 #rebuilds { "Rebuilds" }
             p { "It is " bdi { (reproduction_text(reproduction, state, names)) } "." }
             @if reproduction.is_required && !reproduction.is_reproduced() {
-                p { "The project wants it reproduced before anyone uses it: clients refuse it until then." }
+                p { "The project wants it reproduced before anyone uses it, so clients refuse it." }
             }
             @for group in reproduction.groups() {
                 @let builders = names.in_order(keys_of(std::slice::from_ref(group)));

@@ -2,12 +2,12 @@
 
 use countersign_api::catalogue::ListedRebuilds;
 use countersign_core::documents::{index::PublishedFile, layout};
-use countersign_core::rules::{reproduction::Reproduction, stored::ReleaseState};
+use countersign_core::rules::stored::ReleaseState;
 use countersign_core::values::{bounds::PAGE_FILES, path::RepoPath, shown::marked_name, shown::shown_text};
 use countersign_explain::describe::release::{
     ReleaseDescription, RevocationDescription, WithdrawalDescription, describe_release, describe_withdrawal,
 };
-use countersign_explain::reproduction::count_different;
+use countersign_explain::reproduction::{count_different, is_reproducible, lack_text};
 use countersign_store::Head;
 use maud::{Markup, html};
 
@@ -135,19 +135,23 @@ fn download(release: &ReleaseDescription, visit: &Visit) -> Markup {
     let source = first.and_then(|file| links::outside(&file.source).map(|_| file.source.as_str()));
     let base_url = visit.base_url.as_deref();
     let is_doubted = parts::is_doubted(release);
-    let is_lacking = release.reproduction.as_ref().is_some_and(Reproduction::is_lacking);
+    let lacking = release.reproduction.as_ref().filter(|reproduction| reproduction.is_lacking());
     let sign = links::client("sign", release.path.as_str(), visit.changing_server());
     html! {
         @match release.state {
             ReleaseState::Complete => section.card.hero.is-open[is_doubted].is-good[!is_doubted] aria-labelledby="download" {
                 h2 #download { "Download and check" }
-                @match source {
-                    _ if is_lacking => p { "The client refuses to download it until builders have reproduced it." },
-                    Some(source) => {
+                @match (lacking, source) {
+                    (Some(lacking), _) => p {
+                        "The client refuses to download it"
+                        @if is_reproducible(lacking, release.state) { " until builders have reproduced it." }
+                        @else { ": " (lack_text(lacking)) ". No builder can change that." }
+                    },
+                    (None, Some(source)) => {
                         p { "The client fetches a file and checks all of this itself. For each file:" }
                         (parts::command(links::client("download", source, base_url)))
                     }
-                    None => p { "The files of this release have no address on the web." },
+                    (None, None) => p { "The files of this release have no address on the web." },
                 }
                 p.meta { a href=(links::verify(&release.path)) { "Check a file that you have, in the browser" } }
             },

@@ -168,6 +168,17 @@ fn a_partial_build_is_called_one_and_the_rest_is_asked_for_while_it_can_be_state
     scene.rebuild("emil", "same").failed(2).says(&["is complete", "more.gz", "--partial"]);
     let args = ["rebuild", index, "--files", "same", "--source", COMMIT];
     computer.run(&[&args[..], &["--export", "request.json"]].concat()).failed(2).says(&["--partial"]);
+    let asked = computer.run_as("emil", &args).failed_with(2);
+    asked.says(&[
+        "you cannot add the other files later. State as emil (",
+        "that you got 1 of 2 files, the same?",
+    ]);
+    computer.run(&[&args[..], &["--export", "request.json", "--partial"]].concat()).ok();
+    let away = Computer::offline();
+    computer.carry(&away, &["request.json"]);
+    let detached =
+        away.run_as("emil", &["rebuild", "--detached", "request.json", "-o", "signed.json", "--yes"]);
+    detached.ok().says(&["app.gz the same", "more.gz is not built"]);
     let stated =
         computer.run_as("emil", &[&args[..], &["--yes", "--partial", "--json"]].concat()).ok().json();
     assert_eq!(json!([stated["is_match"], stated["not_built"]]), json!([true, ["more.gz"]]));
@@ -192,6 +203,8 @@ fn a_release_that_builders_cannot_reproduce_is_not_waited_for() {
     asked.says(&["It has no file that builders make, so clients will refuse it."]);
     scene.complete();
     computer.run(&wait).failed(8).says(&[no_file]);
+    let page = scene.world.server.get(&format!("/p/{index}")).text();
+    assert!(page.contains("No builder can change that"), "{page}");
     let refused = computer.download(&scene.url()).failed(3);
     refused.says(&[&format!("{no_file}, and its project wants that"), "no builder can change that"]);
 }
