@@ -113,6 +113,10 @@ export interface Reproduction {
   /** The project wants no one to use a release before it is reproduced. Then one that is not is refused. */
   isRequired: boolean;
   isReproduced: boolean;
+  /** How far, in the words of the client; of a file that builders do not make, that they do not: show it. */
+  said: string;
+  /** The names of the files that builders make. It says nothing about the others. */
+  covered: string[];
   /** What the least reproduced file has, and what it needs. */
   collected: number;
   needed: number;

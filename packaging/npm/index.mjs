@@ -9,7 +9,7 @@ import { verifyRevocation } from "./revocation.mjs";
 import { checkState, refuseRevoked } from "./state.mjs";
 import { subjectOf } from "./verify/freshness.mjs";
 import { hasEd25519 } from "./verify/keys.mjs";
-import { isLacking, judgeReproduction, spellBuilder, spellTally } from "./verify/reproduction.mjs";
+import { judgeReproduction, spellBuilder, spellLack, spellReproduction } from "./verify/reproduction.mjs";
 import { checkFile, count, digestOf, verifyEvidence } from "./verify/rules.mjs";
 import { nameOf, parseDigest, quoted, releaseOf, shownName } from "./verify/values.mjs";
 import { spellDoubt, spellVerdict, weighDoubts } from "./verify/verdict.mjs";
@@ -42,7 +42,7 @@ export async function verifyBundle(bundle, file, given) {
     headline: about ? `${said} (${about})` : said,
     begun: doubts.begun,
     objections: doubts.objections,
-    reproduction: spellReproduction(signed.reproduction),
+    reproduction: tellReproduction(signed.reproduction, found?.file_name),
     project: options.project,
     ...spellSigned(signed),
     file: found && spellFile(found),
@@ -101,18 +101,18 @@ async function acceptSigned({ evidence, links, digest, revocation }, options) {
 
 // A release that its project wants to be reproduced first (D261).
 function refuseLacking({ reproduction, evidence, index }) {
-  const lack = isLacking(reproduction) && spellTally(reproduction);
-  const subject = `${releaseOf(evidence.index_path, index.project_id)} is not reproduced`;
-  const called = ({ key, name }) => (name ? shownName(name) : key);
+  const lack = spellLack(reproduction);
   const details = reproduction?.different.map((builder) => spellBuilder(builder, called));
-  const message = `${subject}: it ${lack}, and its project wants that before anyone uses it`;
-  refuse(lack, "not_reproduced", message, { details });
+  refuse(lack, "not_reproduced", `${releaseOf(evidence.index_path, index.project_id)} ${lack}`, { details });
 }
 
-function spellReproduction(reproduction) {
+const called = ({ key, name }) => (name ? shownName(name) : key);
+
+function tellReproduction(reproduction, file) {
   if (!reproduction) return null;
-  const { isRequired, isReproduced, collected, needed, commits, different } = reproduction;
-  return { isRequired, isReproduced, collected, needed, commits, different };
+  const { isRequired, isReproduced, collected, needed, covered, commits, different } = reproduction;
+  const said = spellReproduction(reproduction, called, file);
+  return { said, isRequired, isReproduced, covered, collected, needed, commits, different };
 }
 
 // The listed file that these facts are of; without facts, the one that is wanted.

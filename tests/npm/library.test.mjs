@@ -235,7 +235,9 @@ test("a begun revocation is in the headline, and refused by those who are strict
 test("what builders got is told, and needed where the signers file says so", async () => {
   const told = async (name) => {
     const { headline, reproduction } = await verify(bundles[`${name}.json`]);
-    return [headline, reproduction];
+    const { said, covered, ...rest } = reproduction ?? {};
+    if (reproduction) assert.match(said, /^reproduced by \d of \d \(any /);
+    return [headline, reproduction && rest];
   };
   const plain = "Verified the release: v1 of https://github.com/acme/app";
   const other = "Verified, but 1 builder got something else: app.tar.gz (the release: v1 of https://github.com/acme/app)";
@@ -252,6 +254,10 @@ test("what builders got is told, and needed where the signers file says so", asy
   assert.deepEqual([found, others], [{ name: null, files: ["app.tar.gz"], commit: commits[0] }, []]);
   const [lone, { isRequired, isReproduced, collected, needed }] = await told("good-not-reproduced-and-not-required");
   assert.deepEqual([lone, isRequired, isReproduced, collected, needed], [other, false, false, 1, 2]);
+  const { reproduction: one } = await verify(bundles["good-reproduced.json"], { fileName: "app.tar.gz" });
+  assert.deepEqual([one.said, one.covered], ["reproduced by 2 of 2 (any 2 of 3 builders) from commit 0123456789ab…", ["app.tar.gz"]]);
+  const empty = bundles["no-file-that-builders-make.json"];
+  await refusal(verify(empty), "not_reproduced", / is not reproduced: it has no file that builders make, and /);
   // It is the project's own wish, so whether this is the project comes first.
   const lacking = bundles["not-reproduced-by-enough.json"];
   const { details } = await refusal(verify(lacking), "not_reproduced", /^v1 of https:\/\/github\.com\/acme\/app is not reproduced: it has 1 of 2; 1 more, and /);
@@ -278,6 +284,11 @@ test("what builders got is said in the words of the client", async () => {
   assert.deepEqual(await said("not-reproduced-by-enough"), [`reproduced by 1 of 2 ${all} 0123456789ab…; 1 more from dave`, "bob got something else: app.tar.gz from commit 0123456789ab…"]);
   assert.deepEqual(await said("not-reproduced-by-anyone"), ["reproduced by 0 of 2 (any 2 of 3 builders); 2 more from carol, bob or dave"]);
   assert.deepEqual(await said("no-file-that-builders-make"), ["not reproduced: it has no file that builders make"]);
+  const missing = [...Array(9).keys()].map((n) => ({ key: `k${n}` }));
+  const judged = { builders: [{ threshold: 1, signers: missing }], covered: ["app.gz"], collected: 0, needed: 1, commits: [], missing };
+  const spell = (file) => spellReproduction(judged, ({ key }) => key, file);
+  assert.equal(spell("app.gz"), "reproduced by 0 of 1 (any 1 of 9 builders); 1 more from k0, k1, k2, k3, k4, k5, k6 or 2 others");
+  assert.equal(spell("install.sh"), "install.sh is not a file that builders make");
 });
 
 test("the request of a revocation is read strictly", async () => {

@@ -310,16 +310,17 @@ Examples:
     --key builder --yes
 
 With a key on a computer without a network:
-  countersign rebuild NAME --files DIR --source COMMIT --export request.json     online, without a key
-  countersign rebuild --detached request.json -o rebuild.json                    offline, with your key
-  countersign rebuild --submit rebuild.json                                      online, with any key
+  countersign rebuild NAME --files DIR --source COMMIT --export request.json  online, without a key
+  countersign rebuild --detached request.json -o rebuild.json                 offline, with your key
+  countersign rebuild --submit rebuild.json                                   online, with any key
 
 For builders, whom a project names in its signers file under `rebuilds`. You build the release yourself, and this command \
 builds nothing: it compares the files in DIR with the release, shows what it finds, and signs that. Only files are stated \
-that are there and that builders make.
+that are there and that builders make. What you did not build is listed, and can be stated later.
 
-If a file differs, it is stated as well, and everyone sees it before anything else. The exit code is 3 then. While the \
-release collects signatures, you can state something else later. Once it is complete, what you stated stays.")]
+If a file differs, it is stated as well, and everyone sees it before anything else. The exit code is 3 then, and another \
+one if nothing was stated. While the release collects signatures, you can state something else later. Once it is complete, \
+what you stated stays, so --yes then states only some of the files with --partial.")]
     Rebuild(RebuildArgs),
     /// Revoke a release that is fully signed
     #[command(after_help = "\

@@ -339,13 +339,14 @@ fn unlock(path: &Path, key: &OpenSshKey, password_file: Option<&Path>) -> Result
     ))
 }
 
-/// What to do if no one knows the passphrase any more: the key is lost, and an admin puts another one in its place.
+/// What to do if no one knows the passphrase any more: the key is lost, and another one takes its place. It may be of a
+/// project that is not registered yet, which has no admins.
 fn say_lost(path: &Path, key: &OpenSshKey) -> String {
     let old = key.public_key().map_or_else(|_| "NAME".to_owned(), |key| key.to_string());
     let new = format!("{}-new", shown_path(path));
     format!(
-        "If it is lost, so is the key: make another one (`countersign keygen --out {new}`), and let an admin of the project \
-         put it in its place: `countersign signers edit PROJECT --replace {old}={new}.pub`"
+        "If it is lost, so is the key: make another one (`countersign keygen --out {new}`), and write a signers file with it: \
+         `countersign signers edit PROJECT --replace {old}={new}.pub`. The project's maintainers publish that file"
     )
 }
 

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::documents::{index::AssetName, index::ReleaseIndex, signers::SignersFile};
+use countersign_core::documents::index::{AssetName, ReleaseIndex};
+use countersign_core::documents::signers::{SignersFile, keys_of};
 use countersign_core::rules::snapshot::{ReadError, Snapshot};
-use countersign_core::rules::{reproduction::Reproduction, stored};
+use countersign_core::rules::{quorum, reproduction::Reproduction, stored, stored::ReleaseState};
 use countersign_core::values::{key::PublicKey, path::RepoPath, shown::marked_name, shown::plural};
 
 use crate::progress::{Names, list_called};
@@ -26,20 +27,50 @@ pub fn describe_reproduction(
     Ok(Some(Reproduction::judge(&index, policy, &stored::rebuilds(snapshot, path)?)))
 }
 
-/// The builders who are asked: those who have stated nothing about a release that is not reproduced. Where builders make
-/// none of the files, no one is.
-pub fn list_asked(reproduction: &Reproduction) -> BTreeSet<PublicKey> {
-    match reproduction.is_reproduced() || reproduction.files.is_empty() {
-        true => BTreeSet::new(),
-        false => reproduction.missing(),
+/// The builders who are asked: those who have stated nothing about a release that is not reproduced. While it collects
+/// signatures, also those who got too few files, all of them the same. Where builders make none of the files, no one is.
+pub fn list_asked(reproduction: &Reproduction, state: ReleaseState) -> BTreeSet<PublicKey> {
+    if reproduction.is_reproduced() || reproduction.files.is_empty() {
+        return BTreeSet::new();
+    }
+    let lacks_files = |key: &PublicKey| {
+        let is_behind = reproduction.files.values().any(|agreed| !agreed.contains(key));
+        is_behind && !reproduction.different.contains_key(key)
+    };
+    let is_asked = |key: &PublicKey| match (reproduction.commits.contains_key(key), state) {
+        (_, ReleaseState::Revoked) => false,
+        (false, ReleaseState::Collecting | ReleaseState::Complete) => true,
+        (true, ReleaseState::Collecting) => lacks_files(key),
+        // What a builder has stated of it stays (D260).
+        (true, ReleaseState::Complete) => false,
+    };
+    keys_of(reproduction.groups()).filter(is_asked).collect()
+}
+
+/// Whether builders can still reproduce the release, or have. While it collects signatures, each can replace what it stated.
+pub fn is_reproducible(reproduction: &Reproduction, state: ReleaseState) -> bool {
+    let asked = list_asked(reproduction, state);
+    let can_be_met = |agreed: &BTreeSet<PublicKey>| quorum::is_met(reproduction.groups(), &(agreed | &asked));
+    !reproduction.files.is_empty()
+        && (state == ReleaseState::Collecting || reproduction.files.values().all(can_be_met))
+}
+
+/// Why a release is not reproduced that lists nothing for builders.
+const NO_FILE: &str = "it has no file that builders make";
+
+/// Says why a release is not reproduced, as in `it has 1 of 2; 1 more` or `it has no file that builders make`.
+pub fn lack_text(reproduction: &Reproduction) -> String {
+    match reproduction.files.is_empty() {
+        true => NO_FILE.to_owned(),
+        false => format!("it {}", reproduction.tally),
     }
 }
 
 /// Says how far, as in `reproduced by 2 of 2 (any 2 of 3 builders) from commit 0123456789ab…`, or
 /// `reproduced by 1 of 2 (any 2 of 3 builders) from commit 0123456789ab…; 1 more from bob or carol`.
-pub fn reproduction_text(reproduction: &Reproduction, names: &Names) -> String {
+pub fn reproduction_text(reproduction: &Reproduction, state: ReleaseState, names: &Names) -> String {
     if reproduction.files.is_empty() {
-        return "not reproduced: it has no file that builders make".to_owned();
+        return format!("not reproduced: {NO_FILE}");
     }
     let tally = reproduction.tally;
     let rules = reproduction.groups().iter().map(|group| {
@@ -54,14 +85,20 @@ pub fn reproduction_text(reproduction: &Reproduction, names: &Names) -> String {
         return text;
     }
     let more = needed.saturating_sub(collected);
-    let missing = names.in_order(reproduction.missing());
-    let called: Vec<String> = missing.iter().map(|signer| names.called(signer.key)).collect();
+    let asked = names.in_order(list_asked(reproduction, state));
+    let called: Vec<String> = asked.iter().map(|signer| names.called(signer.key)).collect();
     match called.is_empty() {
         true => format!("{text}; {more} more"),
         false => {
             format!("{text}; {more} more from {}", list_called(called.iter().map(String::as_str), " or "))
         }
     }
+}
+
+/// Says of a file that builders do not make it; `None` if they do, or if they make none of the release's.
+pub fn not_built_text(reproduction: &Reproduction, file: &AssetName) -> Option<String> {
+    let is_outside = !reproduction.files.is_empty() && !reproduction.files.contains_key(file);
+    is_outside.then(|| format!("{} is not a file that builders make", marked_name(file.as_str())))
 }
 
 /// Says what each builder found who got something else, as in `carol got something else: app.tar.gz from commit …`.
@@ -97,7 +134,8 @@ pub fn count_different(builders: usize) -> Option<String> {
     (builders > 0).then(|| format!("{builders} builder{} got something else", plural(builders)))
 }
 
-fn list_files(files: &[AssetName]) -> String {
+/// Lists names of files, as in `app.tar.gz, app.zip`. A long list ends with a number.
+pub fn list_files(files: &[AssetName]) -> String {
     let shown = files.iter().take(MOST_NAMED).map(|name| marked_name(name.as_str()));
     let shown = shown.collect::<Vec<_>>().join(", ");
     match files.len().saturating_sub(MOST_NAMED) {

@@ -10,7 +10,7 @@ const ASK_OPERATOR: &str = "ask the server's operator";
 const JOIN: &str = "leave --reason out to join the pending one";
 
 /// The codes for which the status does not say enough.
-const OWN_HINTS: [(C, &str); 37] = [
+const OWN_HINTS: [(C, &str); 39] = [
     (C::KeyNotListed, CHECK_KEY),
     (C::MayNotRevoke, CHECK_KEY),
     (C::ChangeBlocked, ASK_OPERATOR),
@@ -53,6 +53,11 @@ const OWN_HINTS: [(C, &str); 37] = [
     (C::Corrected, "`countersign status NAME` shows the corrected release: look at it, then run this again"),
     (C::Revoked, "do not use it; `countersign status NAME` shows the reason"),
     (C::NotLater, "check this computer's clock, and run it again"),
+    (
+        C::OtherRelease,
+        "state it anew of this release: `countersign rebuild NAME --files DIR --source COMMIT`",
+    ),
+    (C::AlreadyStated, "nothing is left to do: what you stated stays; `countersign status NAME` shows it"),
     (C::NoObjection, "nothing is left to do; `countersign status NAME` shows all objections"),
     (
         C::TooManyObjections,

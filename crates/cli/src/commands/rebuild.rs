@@ -3,14 +3,17 @@
 
 use std::time::Duration;
 
-use countersign_core::documents::index::{Digests, ReleaseIndex};
+use countersign_core::documents::index::{AssetName, Digests};
+use countersign_core::documents::signers::SignersFile;
 use countersign_core::documents::statement::{Rebuild, RebuiltFile, Statement, StatementKind};
 use countersign_core::proof::to_sign::Subject;
 use countersign_core::proof::to_state::{StatementRequest, ToState};
-use countersign_core::rules::reproduction::compare as compare_stated;
+use countersign_core::rules::{reproduction::compare as compare_stated, stored::ReleaseState};
 use countersign_core::values::shown::{marked_name, plural};
 use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
-use countersign_explain::{describe::Description, describe::describe, progress::Names};
+use countersign_explain::{
+    describe::Description, describe::describe, progress::Names, reproduction::list_files,
+};
 use serde_json::{Value, json};
 
 use crate::args::RebuildArgs;
@@ -20,7 +23,8 @@ use crate::evidence::carried::mark_done;
 use crate::evidence::comparison::{Comparison, ForOpenpgp, MatchOutcome, compare};
 use crate::evidence::release::{ShownRelease, find_rebuilds, require_release};
 use crate::evidence::review::describe_comparison;
-use crate::words::{error::CliError, output::Several, table::People, table::when_text};
+use crate::words::error::{CliError, ErrorKind, shown_path};
+use crate::words::{output::Confirmation, output::Several, table::People, table::when_text};
 
 /// The time between two words of one builder.
 const STEP: Duration = Duration::from_millis(1);
@@ -44,12 +48,35 @@ const REBUILD: StatementCommand = StatementCommand {
 
 pub(crate) async fn run(session: &Session, args: &RebuildArgs) -> Result<(), CliError> {
     if let Some(file) = &args.carried.submit {
-        let (several, done) = REBUILD.submit(session, file).await?;
+        let (several, done) = REBUILD.submit(session, file).await.map_err(not_stated)?;
         return report_submitted(session, several, &done);
     }
     if let Some(signed) = REBUILD.sign_carried(session, &args.carried) {
-        return signed;
+        return signed.map_err(not_stated);
     }
+    match state_built(session, args).await.map_err(not_stated)? {
+        Some(stated) => stated.finish(session),
+        None => Ok(()),
+    }
+}
+
+/// Exit code 3 says that a difference is stated. Nothing else ends with it.
+fn not_stated(error: CliError) -> CliError {
+    match error.kind() == ErrorKind::Verification {
+        true => error.with_kind(ErrorKind::Other),
+        false => error,
+    }
+}
+
+/// What a builder has stated.
+struct StatedBuild {
+    path: RepoPath,
+    built: Built,
+    text: String,
+}
+
+/// States what was built, or writes it for a computer without a network and returns `None`.
+async fn state_built(session: &Session, args: &RebuildArgs) -> Result<Option<StatedBuild>, CliError> {
     let (Some(dir), Some(source)) = (&args.files, &args.source) else {
         return Err(CliError::usage(
             "nothing says what was built, and from what",
@@ -61,7 +88,9 @@ pub(crate) async fn run(session: &Session, args: &RebuildArgs) -> Result<(), Cli
     let Target { client, path, shown: state } = found;
     let ShownRelease { index, text, digest } = require_release(&state, &path)?;
     let name = session.name_of(&path, Some(&index.project_id));
-    let built = choose_built(&state, &path, &name, &index, compare(&index, dir, ForOpenpgp::No)?)?;
+    let compared = compare(&index, dir, ForOpenpgp::No)?;
+    let built = Built::choose(&state, &path, &name, &index.project_id, compared)?;
+    built.check_partial(session, args, &name)?;
     let rebuilds = find_rebuilds(&state, &path)?;
     let write = |earlier: Option<Timestamp>| -> Result<String, CliError> {
         let timestamp = now()?.to_whole_milliseconds();
@@ -69,7 +98,7 @@ pub(crate) async fn run(session: &Session, args: &RebuildArgs) -> Result<(), Cli
             rebuild_of: path.clone(),
             subject_digest: digest,
             source_commit: source.clone(),
-            files: list_built(&built),
+            files: built.list_stated(),
             timestamp: earlier.map_or(timestamp, |earlier| timestamp.max(earlier.later(STEP))),
         };
         Ok(String::from_utf8_lossy(&document.write()).into_owned())
@@ -83,86 +112,205 @@ pub(crate) async fn run(session: &Session, args: &RebuildArgs) -> Result<(), Cli
         let newest = rebuilds.entries.values().map(|said| said.document.timestamp).max();
         let request = request(write(newest)?);
         check(&request)?;
-        return REBUILD.export(session, request, &name, file);
+        return REBUILD.export(session, request, &name, file).map(|()| None);
     }
     let listed = state.listed_keys()?;
     let you = session.public_key_of(Some(&path), &listed)?;
     let earlier = rebuilds.entries.get(&you);
-    let is_stated = |said: &Rebuild| said.source_commit == *source && said.files == list_built(&built);
+    let is_stated = |said: &Rebuild| said.source_commit == *source && said.files == built.list_stated();
     if let Some(said) = earlier.filter(|said| is_stated(&said.document)) {
-        let at = when_text(said.collected_at);
-        return finish(session, &path, &built, &format!("You stated this of {name} on {at}"));
+        let text = format!("You stated this of {name} on {}", when_text(said.collected_at));
+        return Ok(Some(StatedBuild { path, built, text }));
     }
     let to_state = check(&request(write(earlier.map(|said| said.document.timestamp))?))?;
     check_builder(&to_state, &you)?;
     let mut lines = describe_statement(&name, &to_state);
-    lines.extend(describe_comparison(&built, session.output));
+    lines.extend(describe_comparison(&built.compared, session.output));
     let names = Names::of([to_state.signers()]);
     let who = People { names: &names, you: None }.name(you);
-    let found = if built.is_match() { "the same files" } else { "OTHER files than those of the release" };
-    session
-        .confirm(&lines.join("\n"), &format!("State as {who} that you got {found}? Everyone can read it."))?;
+    session.confirm(&lines.join("\n"), &built.question(&who))?;
     let key = session.key(Some(&path), &listed)?;
     let statement = to_state.sign(you, |digest| key.sign(digest))?;
     client.submit_statement(&key, &statement).await?;
-    finish(session, &path, &built, &say_done(&name, &client.address(), built.is_match()))
+    let text = format!("Stated on {}: {}", client.address(), built.say(&name));
+    Ok(Some(StatedBuild { path, built, text }))
 }
 
-/// Keeps what was built of the files that builders make.
-fn choose_built(
-    state: &Shown,
-    path: &RepoPath,
-    name: &str,
-    index: &ReleaseIndex,
-    mut compared: Comparison,
-) -> Result<Comparison, CliError> {
-    let described = describe(&state.files, path).map_err(|error| state.unusable(error))?;
-    let Some(Description::Release(release)) = described else {
-        return Err(CliError::unverified("the release cannot be read", "the server lies or is broken"));
-    };
-    let Some(reproduction) = release.reproduction else {
-        return Err(CliError::other(
-            format!("the signers file of {} names no builders", marked_name(index.project_id.as_str())),
-            "its maintainers add them: `countersign signers edit PROJECT --add builder:NAME=KEY --threshold builder:N`",
-        ));
-    };
-    compared.files.retain(|file| {
-        file.outcome != MatchOutcome::Missing && reproduction.files.contains_key(&file.listed.file_name)
-    });
-    if compared.files.is_empty() {
-        let wanted = reproduction.files.keys().take(5).map(|file| marked_name(file.as_str()));
-        let wanted: Vec<String> = wanted.collect();
-        return Err(CliError::usage(
-            format!("--files has no file of {name} that builders make"),
-            match wanted.is_empty() {
-                true => {
-                    "the release has no such file: the signers file says which, under `rebuilds`".to_owned()
-                }
-                false => {
-                    format!("it needs files with the names of the release, such as {}", wanted.join(", "))
-                }
-            },
-        ));
-    }
-    Ok(compared)
+/// What was built of a release.
+struct Built {
+    /// Every file that builders make. What was not built is missing.
+    compared: Comparison,
+    /// Whether the release is complete, so that what is stated of it stays.
+    is_final: bool,
 }
 
-/// What was built, with the digests that the index has too.
-fn list_built(built: &Comparison) -> Vec<RebuiltFile> {
-    let files = built.files.iter().filter_map(|file| {
-        let (own, listed) = (file.own?.digests, file.listed.digests);
-        let digests = Digests {
-            sha256: own.sha256.filter(|_| listed.sha256.is_some()),
-            sha512: own.sha512.filter(|_| listed.sha512.is_some()),
+impl Built {
+    /// Keeps the files that builders make, and compares them as everyone does who reads the statement: by their digests.
+    fn choose(
+        state: &Shown,
+        path: &RepoPath,
+        name: &str,
+        project: &RepoPath,
+        mut compared: Comparison,
+    ) -> Result<Self, CliError> {
+        let described = describe(&state.files, path).map_err(|error| state.unusable(error))?;
+        let Some(Description::Release(release)) = described else {
+            return Err(CliError::other("the release cannot be read", "the server lies or is broken"));
         };
-        Some(RebuiltFile { file_name: file.listed.file_name.clone(), digests })
-    });
-    files.collect()
+        let Some(reproduction) = release.reproduction else {
+            let current = state.signers()?;
+            return Err(names_no_builders(name, project, current.as_ref()));
+        };
+        compared.files.retain(|file| reproduction.files.contains_key(&file.listed.file_name));
+        for file in compared.files.iter_mut().filter(|file| file.outcome != MatchOutcome::Missing) {
+            let path = || shown_path(&compared.dir.join(file.listed.file_name.as_str()));
+            let own = file.own.ok_or_else(|| {
+                CliError::usage(
+                    format!("{} is not a plain file", path()),
+                    "put there the file that you built",
+                )
+            })?;
+            file.outcome = match file.listed.digests.agrees_with(&own.digests) {
+                Some(true) => MatchOutcome::Match,
+                Some(false) | None => MatchOutcome::Differ,
+            };
+        }
+        let built = Self { compared, is_final: release.state == ReleaseState::Complete };
+        if built.list_stated().is_empty() {
+            let wanted: Vec<AssetName> = reproduction.files.into_keys().collect();
+            return Err(CliError::usage(
+                format!("--files has no file of {name} that builders make"),
+                match wanted.is_empty() {
+                    true => "the release has no such file: the signers file says which, under `rebuilds`"
+                        .to_owned(),
+                    false => {
+                        format!("it needs files with the names of the release: {}", list_files(&wanted))
+                    }
+                },
+            ));
+        }
+        Ok(built)
+    }
+
+    /// Refuses to state only some files of a complete release without a question. The others cannot be added later.
+    fn check_partial(&self, session: &Session, args: &RebuildArgs, name: &str) -> Result<(), CliError> {
+        let is_asked = session.confirmation() == Confirmation::Ask && args.carried.export.is_none();
+        let missing = self.list(MatchOutcome::Missing);
+        if is_asked || args.partial || !self.is_final || missing.is_empty() {
+            return Ok(());
+        }
+        Err(CliError::usage(
+            format!(
+                "not stated: {name} is complete, so you cannot add later what is not built: {}",
+                list_files(&missing)
+            ),
+            "build every file that builders make, or pass --partial",
+        ))
+    }
+
+    /// What was built, with the digests that the index has too.
+    fn list_stated(&self) -> Vec<RebuiltFile> {
+        let files = self.compared.files.iter().filter_map(|file| {
+            let (own, listed) = (file.own?.digests, file.listed.digests);
+            let digests = Digests {
+                sha256: own.sha256.filter(|_| listed.sha256.is_some()),
+                sha512: own.sha512.filter(|_| listed.sha512.is_some()),
+            };
+            Some(RebuiltFile { file_name: file.listed.file_name.clone(), digests })
+        });
+        files.collect()
+    }
+
+    fn list(&self, outcome: MatchOutcome) -> Vec<AssetName> {
+        let files = self.compared.files.iter().filter(|file| file.outcome == outcome);
+        files.map(|file| file.listed.file_name.clone()).collect()
+    }
+
+    fn differs(&self) -> bool {
+        self.compared.count(MatchOutcome::Differ) > 0
+    }
+
+    /// Says how many of the files were built, as in `1 of 5 files`; `None` if all were.
+    fn part(&self) -> Option<String> {
+        let (stated, all) = (self.list_stated().len(), self.compared.files.len());
+        (stated < all).then(|| format!("{stated} of {all} files"))
+    }
+
+    fn question(&self, who: &str) -> String {
+        let found = match (self.differs(), self.part()) {
+            (true, _) => "OTHER files than those of the release".to_owned(),
+            (false, None) => "the same files".to_owned(),
+            (false, Some(part)) => format!("{part}, the same"),
+        };
+        let lasting = match self.is_final && self.part().is_some() {
+            true => "The release is complete, so you cannot add the other files later. ",
+            false => "",
+        };
+        format!("{lasting}State as {who} that you got {found}? Everyone can read it.")
+    }
+
+    /// Says what was stated.
+    fn say(&self, name: &str) -> String {
+        let missing = self.list(MatchOutcome::Missing);
+        let rest = match missing.is_empty() {
+            true => String::new(),
+            false => format!(". Not built: {}", list_files(&missing)),
+        };
+        let said = match (self.differs(), self.part()) {
+            (true, _) => say_different(name),
+            (false, None) => format!("{name} is what its source gives"),
+            (false, Some(part)) => format!("you got {part} of {name}, the same"),
+        };
+        said + &rest
+    }
+
+    fn json(&self) -> Value {
+        let mut value = self.compared.json();
+        value["is_match"] = json!(!self.differs());
+        let missing = self.list(MatchOutcome::Missing);
+        value["not_built"] = missing.iter().map(AssetName::as_str).collect();
+        value
+    }
+}
+
+impl StatedBuild {
+    /// Exit code 3 tells a machine that the files differ, though all went well.
+    fn finish(&self, session: &Session) -> Result<(), CliError> {
+        let Self { path, built, text } = self;
+        let mut value = built.json();
+        value["file_path"] = json!(path.as_str());
+        if !built.differs() {
+            return session.output.result(text, &value);
+        }
+        let differ = built.list(MatchOutcome::Differ);
+        let verb = if differ.len() == 1 { "differs" } else { "differ" };
+        Err(CliError::unverified(
+            format!("{text}. {} file{} {verb}: {}", differ.len(), plural(differ.len()), list_files(&differ)),
+            "compare the builds, for example with diffoscope; the release is not what you got from the source",
+        )
+        .with_detail("comparison", value))
+    }
+}
+
+/// The signers file of the release counts, and not one that names builders since.
+fn names_no_builders(name: &str, project: &RepoPath, current: Option<&SignersFile>) -> CliError {
+    if current.is_some_and(|current| current.rebuilds().is_some()) {
+        return CliError::other(
+            format!(
+                "{name} was completed before its project named builders, so no one states what it is built from"
+            ),
+            "builders state what they got of releases that are completed since",
+        );
+    }
+    CliError::other(
+        format!("the signers file of {} names no builders", marked_name(project.as_str())),
+        "its maintainers add them: `countersign signers edit PROJECT --add builder:NAME=KEY --threshold builder:N`",
+    )
 }
 
 fn check(request: &StatementRequest) -> Result<ToState, CliError> {
     request.check().map_err(|error| {
-        CliError::unverified(
+        CliError::other(
             format!("the rebuild of {} is not signed", request.path()),
             "it is no rebuild, or what is shown is not what its path says: the server lies, or the file was changed on \
              the way",
@@ -200,7 +348,7 @@ fn describe_files(to_state: &ToState) -> Vec<String> {
     else {
         return Vec::new();
     };
-    let line = |(name, is_same): (&countersign_core::documents::index::AssetName, Option<bool>)| {
+    let line = |(name, is_same): (&AssetName, Option<bool>)| {
         let outcome = match is_same {
             Some(true) => "the same",
             Some(false) => "DIFFERS",
@@ -208,46 +356,28 @@ fn describe_files(to_state: &ToState) -> Vec<String> {
         };
         format!("    {} {outcome}", marked_name(name.as_str()))
     };
+    let is_covered =
+        |name: &AssetName| to_state.signers().rebuilds().is_some_and(|policy| policy.covers(name.as_str()));
+    let is_stated = |name: &AssetName| document.files.iter().any(|file| file.file_name == *name);
+    let names = index.published_files.iter().map(|file| &file.file_name);
+    let missing = names.filter(|name| is_covered(name) && !is_stated(name));
     std::iter::once("  built".to_owned())
         .chain(compare_stated(index, document).into_iter().map(line))
+        .chain(missing.map(|name| format!("    {} is not built", marked_name(name.as_str()))))
         .collect()
 }
 
-fn say_done(name: &str, server: &str, is_same: bool) -> String {
-    match is_same {
-        true => format!("Stated on {server}: {name} is what its source gives"),
-        false => format!(
-            "Stated on {server}: the source gives something else than {name}. Everyone sees that first"
-        ),
-    }
+fn say_different(name: &str) -> String {
+    format!("the source gives something else than {name}. Everyone sees that first")
 }
 
 fn say_submitted(name: &str, server: &str, Submitted { answer, was_done }: Submitted<bool>) -> String {
-    match was_done {
-        true => format!("The server {server} has this statement about {name}"),
-        false => say_done(name, server, answer),
+    match (was_done, answer) {
+        (true, _) => format!("The server {server} has this statement about {name}"),
+        // It may be about some files alone.
+        (false, true) => format!("Stated on {server}: what was built of {name} is the same"),
+        (false, false) => format!("Stated on {server}: {}", say_different(name)),
     }
-}
-
-/// Exit code 3 tells a machine that the files differ, though all went well.
-fn finish(session: &Session, path: &RepoPath, built: &Comparison, text: &str) -> Result<(), CliError> {
-    let mut value = built.json();
-    value["file_path"] = json!(path.as_str());
-    if built.is_match() {
-        return session.output.result(text, &value);
-    }
-    let names: Vec<String> =
-        built.mismatches().map(|file| marked_name(file.listed.file_name.as_str())).collect();
-    let count = names.len();
-    Err(CliError::unverified(
-        format!("{text}. {count} file{} differ{}: {}", plural(count), third_person(count), names.join(", ")),
-        "compare the builds, for example with diffoscope; the release is not what you got from the source",
-    )
-    .with_detail("comparison", value))
-}
-
-fn third_person(count: usize) -> &'static str {
-    if count == 1 { "s" } else { "" }
 }
 
 fn report_submitted(
@@ -255,6 +385,7 @@ fn report_submitted(
     mut several: Several,
     done: &[SubmittedStatement],
 ) -> Result<(), CliError> {
+    several.change_errors(not_stated);
     let mut rebuilds: Vec<Value> = Vec::new();
     for SubmittedStatement { statement, submitted, .. } in done {
         let value = json!({

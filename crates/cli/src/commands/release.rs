@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use countersign_api::{answers::AssetsResponse, error_code::ErrorCode, requests::AssetsBody};
 use countersign_core::documents::{index::PublishedFile, index::ReleaseIndex, layout, signers::Metadata};
+use countersign_core::rules::reproduction::Reproduction;
 use countersign_core::rules::{place::path_of_url, place::release_tag_at, stored, stored::ReleaseState};
-use countersign_core::values::{bounds::FILE_BYTES, key::PublicKey, path::RepoPath, shown::shown_text};
+use countersign_core::values::shown::{plural, shown_text};
+use countersign_core::values::{bounds::FILE_BYTES, key::PublicKey, path::RepoPath};
 use countersign_explain::describe::{describe, release::ReleaseSummary, release::summarise_release};
-use countersign_explain::progress::Names;
+use countersign_explain::{progress::Names, reproduction::count_different};
 use countersign_forge::checksums::{Checksums, locate_checksums};
 use countersign_forge::download_url::locate_release_page;
 use countersign_forge::fetch::{FetchLimits, Fetcher, Redirects, Timeouts};
@@ -264,7 +266,7 @@ fn page_of(client: &ServerClient, path: &RepoPath) -> String {
     format!("{}{}", client.address(), links::page(path))
 }
 
-/// An index that collects, and has signatures.
+/// An index that collects, and has signatures or statements of builders.
 struct SignedIndex {
     path: RepoPath,
     summary: ReleaseSummary,
@@ -276,7 +278,8 @@ async fn find_signed(client: &ServerClient, body: &AssetsBody) -> Result<Option<
     let shown = client.state_at(&path).await?;
     let summary = summarise_release(&shown.files, &path).map_err(|error| shown.unusable(error))?;
     let is_signed = |summary: &ReleaseSummary| {
-        summary.state == ReleaseState::Collecting && !summary.signatures.entries.is_empty()
+        let is_stated = summary.reproduction.as_ref().is_some_and(|found| !found.commits.is_empty());
+        summary.state == ReleaseState::Collecting && (is_stated || !summary.signatures.entries.is_empty())
     };
     Ok(summary.filter(is_signed).map(|summary| SignedIndex { path, summary, shown }))
 }
@@ -296,13 +299,24 @@ fn confirm_replacement(
     let names = Names::of([&*summary.signers.file]);
     let you = session.own_key();
     let people = People { names: &names, you };
+    let signed = people.list(summary.signatures.signers());
+    let signed = (!signed.is_empty()).then(|| format!("these signatures: {}", session.output.list(&signed)));
+    let dropped = signed.into_iter().chain(summary.reproduction.as_ref().and_then(stated_text));
     session.confirm(
         &format!(
-            "{path} is collecting signatures. {if_changed}Registering it again replaces it, and drops these signatures: {}",
-            session.output.list(&people.list(summary.signatures.signers()))
+            "{path} is collecting signatures. {if_changed}Registering it again replaces it, and drops {}",
+            dropped.collect::<Vec<_>>().join("; and ")
         ),
         "Register it again?",
     )
+}
+
+/// Says what builders stated, as in `what 2 builders stated (1 builder got something else)`; `None` if none did.
+fn stated_text(reproduction: &Reproduction) -> Option<String> {
+    let count = reproduction.commits.len();
+    let different = count_different(reproduction.different.len());
+    let different = different.map(|different| format!(" ({different})")).unwrap_or_default();
+    (count > 0).then(|| format!("what {count} builder{} stated{different}", plural(count)))
 }
 
 /// Finds where the index would be, by the URL alone.

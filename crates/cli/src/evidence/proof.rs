@@ -4,8 +4,10 @@ use countersign_core::proof::trust::{AsOf, Pin, Root, SeenRevocation, TrustError
 use countersign_core::proof::verify::{Evidence, VerifiedArtifact, VerifyError, verify};
 use countersign_core::values::shown::{quoted, shown_text};
 use countersign_core::values::{bounds::SIGNERS_FILE_BYTES, digest::Sha512, path::RepoPath, time::Timestamp};
-use countersign_core::{documents::signers::Origin, rules::chain::VerifiedChain};
-use countersign_explain::verdict::shown_release;
+use countersign_core::{
+    documents::signers::Origin, rules::chain::VerifiedChain, rules::stored::ReleaseState,
+};
+use countersign_explain::{reproduction::is_reproducible, reproduction::lack_text, verdict::shown_release};
 use countersign_forge::{fetch::Fetcher, fetch::Timeouts, forges::SignersSource, forges::locate_claimed};
 use serde_json::json;
 
@@ -90,10 +92,18 @@ fn check_reproduced(artifact: &VerifiedArtifact) -> Result<(), CliError> {
     let name = shown_release(&artifact.path, project);
     Err(CliError::unverified(
         format!(
-            "{name} is not reproduced: it {}, and its project wants that before anyone uses it",
-            lacking.tally
+            "{name} is not reproduced: {}, and its project wants that before anyone uses it",
+            lack_text(lacking)
         ),
-        format!("wait for the builders; `countersign status {}` shows them", quote(artifact.path.as_str())),
+        match is_reproducible(lacking, ReleaseState::Complete) {
+            true => {
+                format!(
+                    "wait for the builders; `countersign status {}` shows them",
+                    quote(artifact.path.as_str())
+                )
+            }
+            false => "no builder can change that: look for another release, or ask the project".to_owned(),
+        },
     ))
 }
 

@@ -2,11 +2,11 @@
 
 use countersign_core::documents::{index::PublishedFile, objections::ObjectionsFile};
 use countersign_core::proof::{trust::Root, verify::GroupCount, verify::VerifiedArtifact};
-use countersign_core::rules::place::{path_of_url, release_tag};
+use countersign_core::rules::{place::path_of_url, place::release_tag, stored::ReleaseState};
 use countersign_core::values::{path::RepoPath, shown::marked_name, shown::shown_text};
 use countersign_explain::describe::release::{ObjectionDescription, RevocationDescription, list_objections};
 use countersign_explain::progress::Names;
-use countersign_explain::reproduction::{different_text, reproduction_text};
+use countersign_explain::reproduction::{different_text, not_built_text, reproduction_text};
 use countersign_explain::verdict::{Doubts, shown_release, shown_url};
 use serde_json::{Value, json};
 
@@ -171,6 +171,17 @@ impl Report<'_> {
         }
     }
 
+    /// How far the release is reproduced, and which of the files are none that builders make.
+    fn describe_rebuilds(&self, names: &Names) -> Vec<String> {
+        let Some(reproduction) = &self.release.accepted.artifact.reproduction else { return Vec::new() };
+        let not_built = |file: &CheckedFile<'_>| not_built_text(reproduction, &file.file.file_name);
+        let mut lines: Vec<String> = self.files.iter().filter_map(not_built).collect();
+        if lines.is_empty() || lines.len() < self.files.len() {
+            lines.insert(0, reproduction_text(reproduction, ReleaseState::Complete, names));
+        }
+        lines
+    }
+
     pub(crate) fn text(&self, output: Output) -> String {
         let Accepted { artifact, root, since, is_first_use } = &self.release.accepted;
         let mut lines = self.headline(output);
@@ -190,8 +201,8 @@ impl Report<'_> {
             "thresholds",
             artifact.groups().iter().map(GroupCount::to_string).collect::<Vec<_>>().join("; "),
         );
-        if let Some(reproduction) = &artifact.reproduction {
-            line("rebuilds", reproduction_text(reproduction, &names));
+        for text in self.describe_rebuilds(&names) {
+            line("rebuilds", text);
         }
         let begin = match root {
             Root::Origin(url) => {

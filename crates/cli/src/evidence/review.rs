@@ -67,7 +67,10 @@ impl Review<'_> {
         if let Description::Release(release) = self.description
             && let Some(reproduction) = &release.reproduction
         {
-            lines.push(format!("  rebuilds   {}", reproduction_text(reproduction, &release.names)));
+            lines.push(format!(
+                "  rebuilds   {}",
+                reproduction_text(reproduction, release.state, &release.names)
+            ));
         }
         lines.extend(self.describe_formats());
         if let Some(comparison) = self.comparison {
@@ -185,8 +188,16 @@ impl Review<'_> {
 fn say_rebuilds(reproduction: Option<&Reproduction>) -> String {
     let Some(reproduction) = reproduction else { return String::new() };
     let different = different_text(reproduction).map(|different| format!("{different}. "));
-    let lacking = (!reproduction.is_reproduced()).then_some("Too few builders have reproduced it so far. ");
-    different.unwrap_or_default() + lacking.unwrap_or_default()
+    let lacking = match (reproduction.files.is_empty(), reproduction.is_required) {
+        (true, true) => "It has no file that builders make, so clients will refuse it. ",
+        (true, false) => "It has no file that builders make. ",
+        (false, _) if reproduction.is_reproduced() => "",
+        (false, true) => {
+            "Too few builders have reproduced it so far, and clients refuse it until they have. "
+        }
+        (false, false) => "Too few builders have reproduced it so far. ",
+    };
+    different.unwrap_or_default() + lacking
 }
 
 fn describe_release(lines: &mut Vec<String>, index: &ReleaseIndex, comparison: Option<&Comparison>) {

@@ -408,6 +408,12 @@ impl Several {
         !self.failed.is_empty()
     }
 
+    /// Changes why things failed, where a command says it in another way.
+    pub(crate) fn change_errors(&mut self, change: fn(CliError) -> CliError) {
+        let failed = std::mem::take(&mut self.failed).into_iter();
+        self.failed = failed.map(|Failure { name, error }| Failure { name, error: change(error) }).collect();
+    }
+
     /// Reports all: `text` and `value` tell what was done. The error of a single thing is its own.
     pub(crate) fn finish(mut self, text: &str, mut value: Value) -> Result<(), CliError> {
         let output = self.output;

@@ -82,6 +82,13 @@ pub(super) fn is_unsettled(rebuilds: &ListedRebuilds) -> bool {
     rebuilds.different > 0 || (rebuilds.required && !rebuilds.reproduced)
 }
 
+/// Whether nothing on the page is green: some want the release revoked (D238), builders got something else, or too few have
+/// reproduced it where the project needs that (D262).
+pub(super) fn is_doubted(release: &ReleaseDescription) -> bool {
+    let is_unsettled = |found| is_unsettled(&ListedRebuilds::of(found));
+    release.begun_revocation.is_some() || release.reproduction.as_ref().is_some_and(is_unsettled)
+}
+
 /// A table of this class. On a narrow screen the rows become blocks. The roles keep it a table for those who do not see
 /// it.
 pub(super) fn table(class: &str, columns: &[&str], rows: &Markup) -> Markup {
@@ -149,13 +156,13 @@ pub(super) fn difference_list(reproduction: &Reproduction, names: &Names) -> Mar
 }
 
 /// What builders make of a release: each with what it got, and from which commit.
-pub(super) fn rebuilds(reproduction: &Reproduction, names: &Names) -> Markup {
+pub(super) fn rebuilds(reproduction: &Reproduction, state: ReleaseState, names: &Names) -> Markup {
     html! {
         section.card aria-labelledby="rebuilds" {
             h2 #rebuilds { "Rebuilds" }
-            p { "It is " bdi { (reproduction_text(reproduction, names)) } "." }
+            p { "It is " bdi { (reproduction_text(reproduction, state, names)) } "." }
             @if reproduction.is_required && !reproduction.is_reproduced() {
-                p { "The project wants it reproduced before anyone uses it: clients refuse it until then." }
+                p { "The project wants it reproduced before anyone uses it, so clients refuse it." }
             }
             @for group in reproduction.groups() {
                 @let builders = names.in_order(keys_of(std::slice::from_ref(group)));

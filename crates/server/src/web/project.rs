@@ -23,7 +23,6 @@ use crate::api::state::App;
 use crate::web::changes::{change_list, left_to_default};
 use crate::web::overview::{ProjectOverview, ReleaseCounts, ReleaseEntry, ReleaseList, describe_project};
 use crate::web::proposal::{begun_veto, condition_summary, takes_force, why_vetoed};
-use crate::web::release::is_doubted;
 use crate::web::reply::{PageTrouble, Reply};
 use crate::web::{
     frame::Page, links, parts, parts::log_facts, projects, visit::BY_AGE, visit::Paging, visit::Visit,
@@ -138,17 +137,17 @@ fn newest_release(id: &RepoPath, release: &ReleaseDescription, visit: &Visit) ->
     let rebuilds = release.reproduction.as_ref().map(ListedRebuilds::of);
     let source = files.first().map(|file| file.source.as_str()).filter(|url| links::outside(url).is_some());
     html! {
-        section.card.hero.is-open[is_doubted(release)].is-good[!is_doubted(release)] aria-labelledby="newest" {
+        section.card.hero.is-open[parts::is_doubted(release)].is-good[!parts::is_doubted(release)] aria-labelledby="newest" {
             div.row {
                 h2 #newest { "Newest release " a.version.wrap href=(page) { bdi { (links::release_name(id, &release.path)) } } }
                 (parts::state(release.state, release.begun_revocation.is_some(), rebuilds.as_ref()))
-                span.meta.is-doubted[is_doubted(release)] {
+                span.meta.is-doubted[parts::is_doubted(release)] {
                     (parts::progress(release.tally))
                     @if let Some(at) = release.completed_at { ", " (parts::when(at)) }
                 }
             }
             @if let Some(reproduction) = &release.reproduction {
-                p.meta { "It is " bdi { (reproduction_text(reproduction, &release.names)) } "." }
+                p.meta { "It is " bdi { (reproduction_text(reproduction, release.state, &release.names)) } "." }
             }
             @if let Some(source) = source {
                 (parts::command(links::client("download", source, visit.base_url.as_deref())))

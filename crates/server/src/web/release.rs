@@ -2,12 +2,12 @@
 
 use countersign_api::catalogue::ListedRebuilds;
 use countersign_core::documents::{index::PublishedFile, layout};
-use countersign_core::rules::{reproduction::Reproduction, stored::ReleaseState};
+use countersign_core::rules::stored::ReleaseState;
 use countersign_core::values::{bounds::PAGE_FILES, path::RepoPath, shown::marked_name, shown::shown_text};
 use countersign_explain::describe::release::{
     ReleaseDescription, RevocationDescription, WithdrawalDescription, describe_release, describe_withdrawal,
 };
-use countersign_explain::reproduction::count_different;
+use countersign_explain::reproduction::{count_different, is_reproducible, lack_text};
 use countersign_store::Head;
 use maud::{Markup, html};
 
@@ -44,7 +44,7 @@ pub(super) fn show(
             @if !release.objections.is_empty() { " " (parts::objected(release.objections.len())) }
         }
         (verdict.render(&release))
-        div.columns.is-doubted[is_doubted(&release)] {
+        div.columns.is-doubted[parts::is_doubted(&release)] {
             div {
                 @if let Some(revocation) = &release.revocation { (revoked(revocation)) }
                 @if let Some(begun) = &release.begun_revocation { (begun_revocation(begun, path, visit)) }
@@ -53,7 +53,7 @@ pub(super) fn show(
                 (parts::earlier_objections(path, &release.earlier_objections))
                 (download(&release, visit))
                 (signatures(&release))
-                @if let Some(reproduction) = &release.reproduction { (parts::rebuilds(reproduction, &release.names)) }
+                @if let Some(reproduction) = &release.reproduction { (parts::rebuilds(reproduction, release.state, &release.names)) }
                 section aria-labelledby="files" {
                     h2 #files { "Files" }
                     (file_table(shown, release.state))
@@ -81,13 +81,6 @@ pub(super) fn show(
         format!("{state}{name} of {of}: {}, {}.", release.tally, parts::count(files.len(), "file", "files"));
     let (feed, changes_with_time) = (Some(links::feed(path)), verdict.changes_with_time());
     Ok(Some(Reply::Page(Page { about, feed, changes_with_time, ..Page::new(title, body) })))
-}
-
-/// Whether nothing on the page is green: some want the release revoked (D238), builders got something else, or too few have
-/// reproduced it where the project needs that (D262).
-pub(super) fn is_doubted(release: &ReleaseDescription) -> bool {
-    let is_unsettled = |found| parts::is_unsettled(&ListedRebuilds::of(found));
-    release.begun_revocation.is_some() || release.reproduction.as_ref().is_some_and(is_unsettled)
 }
 
 /// What is left of a release that was taken back.
@@ -141,20 +134,24 @@ fn download(release: &ReleaseDescription, visit: &Visit) -> Markup {
     let first = release.index.published_files.first();
     let source = first.and_then(|file| links::outside(&file.source).map(|_| file.source.as_str()));
     let base_url = visit.base_url.as_deref();
-    let is_doubted = is_doubted(release);
-    let is_lacking = release.reproduction.as_ref().is_some_and(Reproduction::is_lacking);
+    let is_doubted = parts::is_doubted(release);
+    let lacking = release.reproduction.as_ref().filter(|reproduction| reproduction.is_lacking());
     let sign = links::client("sign", release.path.as_str(), visit.changing_server());
     html! {
         @match release.state {
             ReleaseState::Complete => section.card.hero.is-open[is_doubted].is-good[!is_doubted] aria-labelledby="download" {
                 h2 #download { "Download and check" }
-                @match source {
-                    _ if is_lacking => p { "The client refuses to download it until builders have reproduced it." },
-                    Some(source) => {
+                @match (lacking, source) {
+                    (Some(lacking), _) => p {
+                        "The client refuses to download it"
+                        @if is_reproducible(lacking, release.state) { " until builders have reproduced it." }
+                        @else { ": " (lack_text(lacking)) ". No builder can change that." }
+                    },
+                    (None, Some(source)) => {
                         p { "The client fetches a file and checks all of this itself. For each file:" }
                         (parts::command(links::client("download", source, base_url)))
                     }
-                    None => p { "The files of this release have no address on the web." },
+                    (None, None) => p { "The files of this release have no address on the web." },
                 }
                 p.meta { a href=(links::verify(&release.path)) { "Check a file that you have, in the browser" } }
             },

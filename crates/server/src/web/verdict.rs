@@ -11,7 +11,7 @@ use countersign_store::Head;
 use maud::{Markup, html};
 
 use crate::api::state::App;
-use crate::web::{links, overview::ReleaseEntry, parts, projects, release::is_doubted};
+use crate::web::{links, overview::ReleaseEntry, parts, projects};
 
 /// What a page says about a release beside what the release itself says.
 pub(super) struct Verdict {
@@ -50,7 +50,7 @@ impl Verdict {
         let complete = release.reproduction.as_ref().filter(|_| release.state == ReleaseState::Complete);
         let lacking = complete.filter(|reproduction| reproduction.is_lacking());
         html! {
-            div.is-doubted[is_doubted(release)] {
+            div.is-doubted[parts::is_doubted(release)] {
                 p.lede {
                     @match release.state {
                         ReleaseState::Collecting => { (collecting(release)) ". Do not use it yet." }
@@ -62,7 +62,7 @@ impl Verdict {
                     }
                 }
                 @if let Some(lacking) = lacking {
-                    p.lede { "Do not use it yet. It is " bdi { (reproduction_text(lacking, &release.names)) } "." }
+                    p.lede { "Do not use it yet. It is " bdi { (reproduction_text(lacking, release.state, &release.names)) } "." }
                 }
                 @if let Some(witnessed) = &self.witnessed { p.lede { (self.describe(witnessed)) } }
                 @if let Some(newest) = &self.newest {

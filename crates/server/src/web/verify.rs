@@ -33,12 +33,13 @@ macro_rules! module {
 /// The module that the page names.
 const FIRST_MODULE: Module = module!("page");
 /// The whole script. It needs no build: the browser loads these modules as they are.
-const MODULES: [Module; 12] = [
+const MODULES: [Module; 13] = [
     FIRST_MODULE,
     module!("evidence"),
     module!("freshness"),
     module!("staple"),
     module!("verdict"),
+    module!("reproduction"),
     module!("rules"),
     module!("place"),
     module!("documents"),

@@ -7,6 +7,7 @@ use countersign_api::catalogue::{
 };
 use countersign_core::documents::signers::{Role, SignersFile, keys_of};
 use countersign_core::documents::{layout, signatures::SignatureSet};
+use countersign_core::rules::reproduction::Reproduction;
 use countersign_core::rules::{quorum, quorum::Consent, snapshot::ReadError, snapshot::Snapshot, stored};
 use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
 use countersign_explain::describe::proposal::summarise_proposal;
@@ -119,10 +120,8 @@ impl KnownRelease<'_> {
             return Ok(None);
         }
         let Some(release) = summarise_release(snapshot, &self.path)? else { return Ok(None) };
-        let asked = release.reproduction.filter(|reproduction| list_asked(reproduction).contains(key));
-        let Some(reproduction) = asked.filter(|_| release.state != ReleaseState::Revoked) else {
-            return Ok(None);
-        };
+        let is_asked = |found: &Reproduction| list_asked(found, release.state).contains(key);
+        let Some(reproduction) = release.reproduction.filter(is_asked) else { return Ok(None) };
         Ok(Some(WaitingFile {
             kind: WaitingKind::Rebuild,
             file_path: self.path.clone(),

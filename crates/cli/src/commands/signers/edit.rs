@@ -40,7 +40,7 @@ pub(crate) async fn run(session: &Session, args: &SignersEditArgs) -> Result<(),
     if changes.is_empty() {
         return Err(CliError::usage(
             "nothing changes",
-            "say what to change with --add, --remove, --replace, --threshold, --log, --witness, --replaying, --max-age, --format, --rebuild-files or --server",
+            "say what to change with --add, --remove, --replace, --threshold, --log, --witness, --replaying, --max-age, --format, --rebuild-files, --require-rebuilds, --no-require-rebuilds, --no-rebuilds or --server",
         ));
     }
     let strength = strength::assess(&next);

@@ -5,7 +5,10 @@ use std::time::Duration;
 use countersign_api::event::EventFilter;
 use countersign_core::values::{digest::Sha512, path::RepoPath, shown::quoted};
 use countersign_core::{documents::layout, documents::layout::Signable, rules::stored::ReleaseState};
-use countersign_explain::{describe::Description, reproduction::reproduction_text};
+use countersign_explain::{
+    describe::Description,
+    reproduction::{is_reproducible, lack_text, reproduction_text},
+};
 use serde_json::json;
 
 use crate::args::StatusArgs;
@@ -28,14 +31,20 @@ pub(super) async fn run(
 ) -> Result<(), CliError> {
     let path = &target.path;
     let name = session.name_of(path, None);
+    let mut is_complete = false;
     let waiting = async {
-        wait(session, target, subject, args.reproduced).await.map_err(|error| match error.is_refusal() {
-            true => error.with_kind(ErrorKind::Refused),
-            false => error,
+        wait(session, target, subject, args.reproduced, &mut is_complete).await.map_err(|error| {
+            match error.is_refusal() {
+                true => error.with_kind(ErrorKind::Refused),
+                false => error,
+            }
         })
     };
     match args.timeout {
-        Some(timeout) => tokio::time::timeout(timeout, waiting).await.map_err(|_| too_late(&name))??,
+        Some(timeout) => match tokio::time::timeout(timeout, waiting).await {
+            Ok(waited) => waited?,
+            Err(_) => return Err(too_late(&name, is_complete)),
+        },
         None => waiting.await?,
     }
     let (done, text) = match subject {
@@ -52,6 +61,7 @@ async fn wait(
     target: &Target,
     subject: &Signable,
     wants_rebuilds: bool,
+    is_complete: &mut bool,
 ) -> Result<(), CliError> {
     let Target { client, path, .. } = target;
     // A project's signers take effect under another path than the one where they were pending.
@@ -69,6 +79,7 @@ async fn wait(
             Ok(None) => return Ok(()),
             Ok(Some(description)) => {
                 digest = Some(description.digest());
+                *is_complete = description.state() == ReleaseState::Complete;
                 show_progress(session, path, &description, &mut told);
             }
             Err(error) if error.kind() == ErrorKind::Unreachable => {
@@ -112,12 +123,11 @@ async fn look(
             "look at the new one with `countersign status NAME`, and wait again if it is right",
         ));
     }
+    let lacks_rebuilds = || lacks_rebuilds(path, &description, wants_rebuilds);
     match description.state() {
-        ReleaseState::Collecting => Ok(Some(description)),
-        ReleaseState::Complete => Ok(match lacks_rebuilds(path, &description, wants_rebuilds)? {
-            true => Some(description),
-            false => None,
-        }),
+        // What builders can never reproduce is not waited for, even before all have signed.
+        ReleaseState::Collecting => lacks_rebuilds().map(|_| Some(description)),
+        ReleaseState::Complete => lacks_rebuilds().map(|lacks| lacks.then_some(description)),
         ReleaseState::Revoked => Err(CliError::new(
             ErrorKind::Revoked,
             format!("{path} was revoked"),
@@ -126,11 +136,19 @@ async fn look(
     }
 }
 
-/// Whether builders are waited for, because the user or the project wants it.
+/// Whether builders are waited for, because the user or the project wants it. Refuses to wait where none can help.
 fn lacks_rebuilds(path: &RepoPath, description: &Description, is_wanted: bool) -> Result<bool, CliError> {
     let Description::Release(release) = description else { return Ok(false) };
     match &release.reproduction {
-        Some(reproduction) => Ok((is_wanted || reproduction.is_required) && !reproduction.is_reproduced()),
+        Some(reproduction) if !(is_wanted || reproduction.is_required) || reproduction.is_reproduced() => {
+            Ok(false)
+        }
+        Some(reproduction) if is_reproducible(reproduction, release.state) => Ok(true),
+        Some(reproduction) => Err(CliError::new(
+            ErrorKind::Refused,
+            format!("builders cannot reproduce {path}: {}", lack_text(reproduction)),
+            "`countersign status NAME` shows what builders stated; another release needs a tag or directory of its own",
+        )),
         None if is_wanted => Err(CliError::usage(
             format!("no builder is asked to reproduce {path}: its signers file names none"),
             "leave out --reproduced",
@@ -197,7 +215,7 @@ fn show_progress(session: &Session, path: &RepoPath, description: &Description, 
     if let Description::Release(release) = description
         && let Some(reproduction) = &release.reproduction
     {
-        text += &format!("; {}", reproduction_text(reproduction, &release.names));
+        text += &format!("; {}", reproduction_text(reproduction, release.state, &release.names));
     }
     if told.as_ref() != Some(&text) {
         session.output.note(&text);
@@ -205,10 +223,12 @@ fn show_progress(session: &Session, path: &RepoPath, description: &Description, 
     *told = Some(text);
 }
 
-fn too_late(name: &str) -> CliError {
+/// `is_complete`: whether only builders are waited for.
+fn too_late(name: &str, is_complete: bool) -> CliError {
+    let lack = if is_complete { "complete, but not reproduced" } else { "not complete" };
     CliError::new(
         ErrorKind::TimedOut,
-        format!("{name} is not complete, and the time is over"),
+        format!("{name} is {lack}, and the time is over"),
         format!("`countersign status {name}` shows who is missing; --timeout sets the time"),
     )
 }

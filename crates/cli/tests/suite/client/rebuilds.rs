@@ -4,8 +4,8 @@ use std::{fs, path::Path, process::Command};
 
 use serde_json::json;
 
-use crate::support::client::{Computer, Ran, put_release, text};
-use crate::support::signers::named_group;
+use crate::support::client::{Computer, Ran, add_files, put_release, text};
+use crate::support::signers::{days_ago, named_group};
 use crate::support::{SignersFile, World, keys::has_openssl, person};
 
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
@@ -29,10 +29,13 @@ struct Scene {
 
 impl Scene {
     fn new(is_required: bool) -> Self {
+        Self::of(&team(is_required), &[("app.gz", b"the archive"), ("notes.txt", b"read me")])
+    }
+
+    fn of(team: &SignersFile, files: &[(&str, &[u8])]) -> Self {
         let team_keys = TEAM.map(person);
-        let world = World::with_project(&team(is_required), &team_keys.each_ref());
-        let files = [("app.gz", &b"the archive"[..]), ("notes.txt", b"read me")];
-        let sums = put_release(&world.files, "acme/app/1.0", &files);
+        let world = World::with_project(team, &team_keys.each_ref());
+        let sums = put_release(&world.files, "acme/app/1.0", files);
         let computer = Computer::of(&world.server);
         computer.run_as("alice", &["release", "--checksums", &sums]).ok();
         computer.write("same/app.gz", "the archive");
@@ -52,6 +55,10 @@ impl Scene {
 
     fn url(&self) -> String {
         self.world.files.url("/acme/app/1.0/app.gz")
+    }
+
+    fn complete(&self) {
+        ["alice", "bob"].iter().for_each(|name| drop(self.sign(name, &[]).ok()));
     }
 
     fn verify_export(&self, dir: &Path) -> Ran {
@@ -98,7 +105,7 @@ fn what_is_required_is_waited_for_and_refused_before() {
     let scene = Scene::new(true);
     let (computer, index) = (&scene.computer, scene.index.as_str());
     scene.rebuild("dora", "same").ok();
-    ["alice", "bob"].iter().for_each(|name| drop(scene.sign(name, &[]).ok()));
+    scene.complete();
     let lacking = "1.0 of ";
     let refused = computer.download(&scene.url()).failed(3);
     refused.says(&[lacking, "is not reproduced: it has 1 of 2; 1 more", "countersign status"]);
@@ -107,7 +114,7 @@ fn what_is_required_is_waited_for_and_refused_before() {
     computer
         .run(&["status", index, "--wait", "--timeout", "1s"])
         .failed(6)
-        .says(&["1 more from emil or frida"]);
+        .says(&["1 more from emil or frida", "complete, but not reproduced"]);
     scene.rebuild("emil", "same").ok();
     computer.run(&["status", index, "--wait", "--timeout", "60s"]).ok();
     computer
@@ -131,12 +138,133 @@ fn what_is_required_is_waited_for_and_refused_before() {
     scene.verify_export(&dir).ok().says(&[reproduced, "VERIFIED: 1.0 of"]);
     for name in ["rebuilds/builder-1.json", "signatures/builder-2.sig", "keys/builder-1.pem"] {
         let before = fs::read(dir.join(name)).unwrap();
-        fs::write(dir.join(name), [&before[..1], b"x", &before[2..]].concat()).unwrap();
+        fs::write(dir.join(name), [&before[..1], &[before[1] ^ 1], &before[2..]].concat()).unwrap();
         let refused = scene.verify_export(&dir).says(&["NOT VERIFIED"]);
         assert_eq!(refused.code, 1, "{refused:?}");
         fs::write(dir.join(name), before).unwrap();
     }
     scene.verify_export(&dir).ok();
+}
+
+#[test]
+fn a_partial_build_is_called_one_and_the_rest_is_asked_for_while_it_can_be_stated() {
+    let scene = Scene::of(&team(false), &[("app.gz", b"the archive"), ("more.gz", b"more")]);
+    let (computer, index) = (&scene.computer, scene.index.as_str());
+    let partial = scene.rebuild("dora", "same").ok();
+    partial
+        .says(&[
+            "1 match, 0 differ, 1 missing",
+            "more.gz is MISSING",
+            "you got 1 of 2 files",
+            "Not built: more.gz",
+        ])
+        .says_nothing_of(&["what its source gives"]);
+    computer.run_as("dora", &["pending"]).ok().says(&["rebuild the release"]);
+    computer.run(&["status", index]).ok().says(&["0 of 2", "2 more from dora, emil or frida"]);
+    scene.complete();
+    computer.run_as("dora", &["pending"]).ok().says(&["Nothing waits"]);
+    computer.run(&["status", index]).ok().says(&["2 more from emil or frida"]);
+    // What is stated now stays, so it takes an option.
+    scene.rebuild("emil", "same").failed(2).says(&["is complete", "more.gz", "--partial"]);
+    let args = ["rebuild", index, "--files", "same", "--source", COMMIT];
+    computer.run(&[&args[..], &["--export", "request.json"]].concat()).failed(2).says(&["--partial"]);
+    let asked = computer.run_as("emil", &args).failed_with(2);
+    asked.says(&[
+        "you cannot add the other files later. State as emil (",
+        "that you got 1 of 2 files, the same?",
+    ]);
+    computer.run(&[&args[..], &["--export", "request.json", "--partial"]].concat()).ok();
+    let away = Computer::offline();
+    computer.carry(&away, &["request.json"]);
+    let detached =
+        away.run_as("emil", &["rebuild", "--detached", "request.json", "-o", "signed.json", "--yes"]);
+    detached.ok().says(&["app.gz the same", "more.gz is not built"]);
+    let stated =
+        computer.run_as("emil", &[&args[..], &["--yes", "--partial", "--json"]].concat()).ok().json();
+    assert_eq!(json!([stated["is_match"], stated["not_built"]]), json!([true, ["more.gz"]]));
+    // Frida alone cannot reproduce the other file.
+    let waited = computer.run(&["status", index, "--wait", "--reproduced", "--timeout", "60s"]);
+    waited.failed(8).says(&["builders cannot reproduce", "it has 0 of 2; 2 more"]);
+}
+
+#[test]
+fn a_release_that_builders_cannot_reproduce_is_not_waited_for() {
+    let builders = named_group(2, &["dora", "emil", "frida"]);
+    let team = SignersFile::new()
+        .with("artifact_signers", named_group(2, &["alice", "bob"]))
+        .with("rebuilds", json!({"builders": builders, "files": ["*.zip"], "required": true}));
+    let scene = Scene::of(&team, &[("app.gz", b"the archive")]);
+    let (computer, index) = (&scene.computer, scene.index.as_str());
+    scene.rebuild("dora", "same").failed(2).says(&["the release has no such file"]);
+    let wait = ["status", index, "--wait", "--timeout", "60s"];
+    let no_file = "it has no file that builders make";
+    computer.run(&wait).failed(8).says(&["builders cannot reproduce", no_file]);
+    let asked = computer.run_as("alice", &["sign", index]).failed_with(2);
+    asked.says(&["It has no file that builders make, so clients will refuse it."]);
+    scene.complete();
+    computer.run(&wait).failed(8).says(&[no_file]);
+    let page = scene.world.server.get(&format!("/p/{index}")).text();
+    assert!(page.contains("No builder can change that"), "{page}");
+    let refused = computer.download(&scene.url()).failed(3);
+    refused.says(&[&format!("{no_file}, and its project wants that"), "no builder can change that"]);
+}
+
+#[test]
+fn a_file_that_builders_do_not_make_is_not_called_reproduced() {
+    let scene = Scene::new(false);
+    ["dora", "emil"].iter().for_each(|name| drop(scene.rebuild(name, "same").ok()));
+    scene.complete();
+    let notes = scene.world.files.url("/acme/app/1.0/notes.txt");
+    let said = "rebuilds    notes.txt is not a file that builders make";
+    scene.computer.download(&notes).ok().says(&[said]).says_nothing_of(&["reproduced"]);
+    scene.computer.download(&scene.url()).ok().says(&["reproduced by 2 of 2"]).says_nothing_of(&[said]);
+    scene.computer.run(&["verify", "app.gz", "notes.txt"]).ok().says(&["reproduced by 2 of 2", said]);
+}
+
+#[test]
+fn registering_again_says_that_it_drops_what_builders_stated() {
+    let scene = Scene::new(false);
+    scene.rebuild("dora", "same").ok();
+    let files: [(&str, &[u8]); 2] = [("app.gz", b"a newer archive"), ("notes.txt", b"read me")];
+    let sums = put_release(&scene.world.files, "acme/app/1.0", &files);
+    let again = || scene.computer.run_as("alice", &["release", "--checksums", &sums]).failed_with(2);
+    again().says(&["drops what 1 builder stated", "Register it again?"]);
+    scene.rebuild("emil", "other").failed_with(3);
+    scene.sign("alice", &["--despite-rebuilds"]).ok();
+    again().says(&[
+        "drops these signatures: alice",
+        "; and what 2 builders stated (1 builder got something else)",
+    ]);
+}
+
+#[test]
+fn exit_code_3_says_that_a_difference_is_stated() {
+    let scene = Scene::new(false);
+    let (computer, index) = (&scene.computer, scene.index.as_str());
+    // A directory is no build.
+    computer.write("odd/app.gz/file", "the archive");
+    scene.rebuild("dora", "odd").failed(2).says(&["app.gz is not a plain file"]);
+    let export = ["rebuild", index, "--files", "same", "--source", COMMIT, "--export", "request.json"];
+    computer.run(&export).ok();
+    let request = String::from_utf8(computer.read("request.json")).unwrap();
+    computer.write("changed.json", request.replace(COMMIT, "main"));
+    let detached = ["rebuild", "--detached", "changed.json", "-o", "signed.json", "--yes"];
+    computer.run_as("dora", &detached).failed_with(1).says(&["is not signed"]);
+    scene.rebuild("dora", "other").failed(3).says(&["Stated on"]);
+}
+
+#[test]
+fn a_release_from_before_the_builders_says_so() {
+    let (alice, dora) = (person("alice"), person("dora"));
+    let world = World::with_project(&SignersFile::of(1, &[&alice]), &[&alice]);
+    let index = add_files(&world, "acme/app/1.0", &[("app.gz", b"the archive")], &[&alice]);
+    let rebuilds = json!({"builders": named_group(1, &["dora"])});
+    let next = SignersFile::of(1, &[&alice]).with("rebuilds", rebuilds).redated(days_ago(1));
+    world.rotate("acme/app", &next, &[&alice, &dora]);
+    let computer = Computer::of(&world.server);
+    computer.write("same/app.gz", "the archive");
+    let args = ["rebuild", &index, "--files", "same", "--source", COMMIT, "--yes"];
+    computer.run_as("dora", &args).failed(1).says(&["was completed before its project named builders"]);
 }
 
 #[test]

@@ -73,6 +73,8 @@ fn keys_that_do_not_work_are_named_with_what_does() {
     fs::write(&passphrase, "wrong horse\n").unwrap();
     let error = failure(&ping(&server, &file).args(["--password-file", text(&passphrase)]), 1);
     assert!(error.contains("passphrase is wrong") && error.contains(text(&file)), "{error}");
+    // Before the first registration there is no admin who could help.
+    assert!(error.contains("--replace") && !error.contains("admin"), "{error}");
     assert!(!error.contains("wrong horse"), "{error}");
     let error = failure(&ping(&server, &private_copy(dir.path(), "encrypted-aes256-ctr")), 2);
     assert!(error.contains("--password-file") && error.contains("agent"), "{error}");

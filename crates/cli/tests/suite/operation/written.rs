@@ -122,6 +122,8 @@ fn the_example_of_rebuilds_can_be_pasted_after_two_steps_of_the_guide() {
         "reproduced by 2 of 2 (any 2 of 3 builders) from commit",
     ];
     assert_works(&run, &said);
+    let failed = String::from_utf8_lossy(&run.stderr);
+    assert!(failed.contains("the source gives something else than"), "{failed}");
 }
 
 fn demo(args: &[&str], temporary: &Path) -> Output {

@@ -285,7 +285,6 @@ fn a_first_file_is_told_whole() {
             "no admin keys: the artifact signers are the admins",
             "master keys: any 1 of 1 key: dave (#4)",
             "no revocation keys: any one admin key revokes",
-            "no builders: no one builds releases anew",
         ]
     );
 }

@@ -84,10 +84,11 @@ function spellDoubts({ begun, different, objections }) {
 const shorten = (key) => `${key.slice(0, 14)}…${key.slice(-6)}`;
 const called = ({ key, name }) => (name ? shownName(name) : shorten(key));
 
-function tellReproduction(reproduction) {
+function tellReproduction(reproduction, file) {
   if (!reproduction) return [];
-  const text = spellReproduction(reproduction, called).replace(/^./, (letter) => letter.toUpperCase());
-  return [[reproduction.isReproduced ? "✓" : "!", text]];
+  const isBuilt = reproduction.covered.includes(file);
+  const text = spellReproduction(reproduction, called, file);
+  return [[isBuilt && reproduction.isReproduced ? "✓" : "!", isBuilt ? text.replace("r", "R") : text]];
 }
 
 // A revoked release leads to a better one, by the page of its project.
@@ -123,7 +124,7 @@ async function verify(place, file, places) {
     refuseLacking(verified.reproduction, called);
     const { index, governing, signedBy, links } = verified;
     for (const key of signedBy) passed(`Signed by ${shownName(governing.names.get(key))}`, key);
-    checkFile(facts, index.published_files, evidence.name, passed);
+    const { file_name: listed } = checkFile(facts, index.published_files, evidence.name, passed);
     await checkFreshness(evidence, verified, (text) => void (passed(text), plain.push(["✓", text])));
     const doubts = await weighDoubts(evidence, evidence.files, verified);
     const seen = spellMemory(index.project_id, verified);
@@ -134,7 +135,7 @@ async function verify(place, file, places) {
     const since = changes === 1 ? "the change" : `each of the ${changes} changes`;
     const history = `Everyone in its first signers file agreed to it${changes ? `, and enough signers to ${since} since` : ""}`;
     plain.unshift(...spellDoubts(doubts), ...spellSigners(verified, shorten).map((text) => ["✓", text]), ["✓", history]);
-    plain.push(...tellReproduction(verified.reproduction));
+    plain.push(...tellReproduction(verified.reproduction, listed));
   } catch (error) {
     [outcome, heading] = ["refused", `Do not use ${file.name}`];
     plain.length = 0;

@@ -53,21 +53,25 @@ async function judge(evidence, index, { rebuilds: policy, names }) {
   return { builders, covered, isRequired, isReproduced, ...least, commits: [...sources].sort(), different, missing };
 }
 
-export const isLacking = (reproduction) => !!reproduction?.isRequired && !reproduction.isReproduced;
+const NO_FILE = "it has no file that builders make";
 
-export const spellTally = ({ collected, needed }) =>
-  `has ${collected} of ${needed}${collected < needed ? `; ${needed - collected} more` : ""}`;
+// Why clients refuse a release: "is not reproduced: it has 1 of 2; 1 more, and …".
+export function spellLack(reproduction) {
+  const { covered, isRequired, isReproduced, collected, needed } = reproduction ?? {};
+  if (!isRequired || isReproduced) return null;
+  const lack = covered[0] ? `it has ${collected} of ${needed}; ${needed - collected} more` : NO_FILE;
+  return `is not reproduced: ${lack}, and its project wants that before anyone uses it`;
+}
 
 // `called` says how a builder is called.
 export function refuseLacking(reproduction, called) {
-  const lack = isLacking(reproduction) && spellTally(reproduction);
-  const why = `The release is not reproduced, and its project wants no one to use it before that: ${lack}`;
-  refuseIf(lack, why, ...(reproduction?.different ?? []).map((builder) => spellBuilder(builder, called)));
+  const lack = spellLack(reproduction);
+  if (lack) refuseIf(true, `The release ${lack}`, ...reproduction.different.map((builder) => spellBuilder(builder, called)));
 }
 
 const s = (count) => (count === 1 ? "" : "s");
 
-// At most four of these, and how many more there are.
+// At most four, and how many more.
 const few = (words, joint) => words.slice(0, 4).join(", ") + (words[4] ? `${joint}${words.length - 4} more` : "");
 
 function spellCommits(commits) {
@@ -87,13 +91,16 @@ export function spellDifferent(different) {
   return `${different.length} builder${s(different.length)} got something else: ${spellFiles(files)}`;
 }
 
-// How far: "reproduced by 1 of 2 (any 2 of 3 builders) from commit 0123456789ab…; 1 more from bob or carol".
-export function spellReproduction({ builders, covered, collected, needed, commits, missing, isReproduced }, called) {
-  if (!covered[0]) return "not reproduced: it has no file that builders make";
+// How far: "reproduced by 1 of 2 (any 2 of 3 builders) from commit 0123456789ab…; 1 more from bob or carol". Or that builders
+// do not make this file.
+export function spellReproduction({ builders, covered, collected, needed, commits, missing, isReproduced }, called, file) {
+  if (!covered[0]) return `not reproduced: ${NO_FILE}`;
+  if (file && !covered.includes(file)) return `${file} is not a file that builders make`;
   const rules = builders.map(({ threshold, signers }) => `any ${threshold} of ${signers.length} builder${s(signers.length)}`);
   const text = `reproduced by ${collected} of ${needed} (${rules.join(", and ")})${spellCommits(commits)}`;
   if (isReproduced) return text;
   const others = missing.map(called);
+  if (others[8]) others.splice(7, 9, `${others.length - 7} others`);
   const last = others.splice(-2).join(" or ");
   return `${text}; ${needed - collected} more${last && ` from ${[...others, last].join(", ")}`}`;
 }

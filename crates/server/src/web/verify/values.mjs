@@ -77,5 +77,5 @@ export function urlOf(project) {
   return [`${scheme}://${host}${isUsual ? "" : `:${port}`}`, ...names].join("/");
 }
 
-// A release as people name it, with its project: "v1.1 of https://github.com/acme/app".
+// A release as people name it, with its project.
 export const releaseOf = (path, project) => `${nameOf(path, project)} of ${urlOf(project)}`;
