@@ -316,11 +316,12 @@ With a key on a computer without a network:
 
 For builders, whom a project names in its signers file under `rebuilds`. You build the release yourself, and this command \
 builds nothing: it compares the files in DIR with the release, shows what it finds, and signs that. Only files are stated \
-that are there and that builders make. What you did not build is listed, and can be stated later.
+that are there and that builders make. What you did not build is listed. You can state it later, also from another machine: \
+what you stated before of the same commit stays.
 
 If a file differs, it is stated as well, and everyone sees it before anything else. The exit code is 3 then, and another \
 one if nothing was stated. While the release collects signatures, you can state something else later. Once it is complete, \
-what you stated stays, so --yes then states only some of the files with --partial.")]
+you can only add files to what you stated.")]
     Rebuild(RebuildArgs),
     /// Revoke a release that is fully signed
     #[command(after_help = "\

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::documents::index::{AssetName, ReleaseIndex};
-use countersign_core::documents::signers::{SignersFile, keys_of};
+use countersign_core::documents::{index::AssetName, index::ReleaseIndex, signers::SignersFile};
 use countersign_core::rules::snapshot::{ReadError, Snapshot};
 use countersign_core::rules::{quorum, reproduction::Reproduction, stored, stored::ReleaseState};
 use countersign_core::values::{key::PublicKey, path::RepoPath, shown::marked_name, shown::plural};
@@ -27,29 +26,17 @@ pub fn describe_reproduction(
     Ok(Some(Reproduction::judge(&index, policy, &stored::rebuilds(snapshot, path)?)))
 }
 
-/// The builders who are asked: those who have stated nothing about a release that is not reproduced. While it collects
-/// signatures, also those who got too few files, all of them the same. Where builders make none of the files, no one is.
-pub fn list_asked(reproduction: &Reproduction, state: ReleaseState) -> BTreeSet<PublicKey> {
-    if reproduction.is_reproduced() || reproduction.files.is_empty() {
-        return BTreeSet::new();
+/// The builders who are asked, if the release is not reproduced. Where builders make none of the files, no one is.
+pub fn list_asked(reproduction: &Reproduction) -> BTreeSet<PublicKey> {
+    match reproduction.is_reproduced() || reproduction.files.is_empty() {
+        true => BTreeSet::new(),
+        false => reproduction.missing(),
     }
-    let lacks_files = |key: &PublicKey| {
-        let is_behind = reproduction.files.values().any(|agreed| !agreed.contains(key));
-        is_behind && !reproduction.different.contains_key(key)
-    };
-    let is_asked = |key: &PublicKey| match (reproduction.commits.contains_key(key), state) {
-        (_, ReleaseState::Revoked) => false,
-        (false, ReleaseState::Collecting | ReleaseState::Complete) => true,
-        (true, ReleaseState::Collecting) => lacks_files(key),
-        // What a builder has stated of it stays (D260).
-        (true, ReleaseState::Complete) => false,
-    };
-    keys_of(reproduction.groups()).filter(is_asked).collect()
 }
 
 /// Whether builders can still reproduce the release, or have. While it collects signatures, each can replace what it stated.
 pub fn is_reproducible(reproduction: &Reproduction, state: ReleaseState) -> bool {
-    let asked = list_asked(reproduction, state);
+    let asked = list_asked(reproduction);
     let can_be_met = |agreed: &BTreeSet<PublicKey>| quorum::is_met(reproduction.groups(), &(agreed | &asked));
     !reproduction.files.is_empty()
         && (state == ReleaseState::Collecting || reproduction.files.values().all(can_be_met))
@@ -68,7 +55,7 @@ pub fn lack_text(reproduction: &Reproduction) -> String {
 
 /// Says how far, as in `reproduced by 2 of 2 (any 2 of 3 builders) from commit 0123456789ab…`, or
 /// `reproduced by 1 of 2 (any 2 of 3 builders) from commit 0123456789ab…; 1 more from bob or carol`.
-pub fn reproduction_text(reproduction: &Reproduction, state: ReleaseState, names: &Names) -> String {
+pub fn reproduction_text(reproduction: &Reproduction, names: &Names) -> String {
     if reproduction.files.is_empty() {
         return format!("not reproduced: {NO_FILE}");
     }
@@ -85,7 +72,7 @@ pub fn reproduction_text(reproduction: &Reproduction, state: ReleaseState, names
         return text;
     }
     let more = needed.saturating_sub(collected);
-    let asked = names.in_order(list_asked(reproduction, state));
+    let asked = names.in_order(list_asked(reproduction));
     let called: Vec<String> = asked.iter().map(|signer| names.called(signer.key)).collect();
     match called.is_empty() {
         true => format!("{text}; {more} more"),

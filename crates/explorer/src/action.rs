@@ -144,7 +144,7 @@ pub enum Word {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Got {
     Same,
-    /// The last file alone, which is the same.
+    /// The first file alone, which is the same.
     Part,
     /// One digest of the first file is another.
     Different,

@@ -690,10 +690,6 @@ pub(crate) struct RebuildArgs {
     #[arg(long, value_name = "COMMIT", value_parser = parse_source, conflicts_with_all = ["detached", "submit"])]
     pub(crate) source: Option<String>,
 
-    /// State only some of the files that builders make, though the release is complete and you cannot add the others later
-    #[arg(long, requires = "files")]
-    pub(crate) partial: bool,
-
     #[command(flatten)]
     pub(crate) carried: CarriedArgs,
 }

@@ -57,7 +57,10 @@ const OWN_HINTS: [(C, &str); 39] = [
         C::OtherRelease,
         "state it anew of this release: `countersign rebuild NAME --files DIR --source COMMIT`",
     ),
-    (C::AlreadyStated, "nothing is left to do: what you stated stays; `countersign status NAME` shows it"),
+    (
+        C::AlreadyStated,
+        "to add files, build them from the commit that you stated; `countersign status NAME` shows it",
+    ),
     (C::NoObjection, "nothing is left to do; `countersign status NAME` shows all objections"),
     (
         C::TooManyObjections,

@@ -8,7 +8,7 @@ use countersign_core::documents::signers::SignersFile;
 use countersign_core::documents::statement::{Rebuild, RebuiltFile, Statement, StatementKind};
 use countersign_core::proof::to_sign::Subject;
 use countersign_core::proof::to_state::{StatementRequest, ToState};
-use countersign_core::rules::{reproduction::compare as compare_stated, stored::ReleaseState};
+use countersign_core::rules::reproduction::compare as compare_stated;
 use countersign_core::values::shown::{marked_name, plural};
 use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
 use countersign_explain::{
@@ -24,7 +24,7 @@ use crate::evidence::comparison::{Comparison, ForOpenpgp, MatchOutcome, compare}
 use crate::evidence::release::{ShownRelease, find_rebuilds, require_release};
 use crate::evidence::review::describe_comparison;
 use crate::words::error::{CliError, ErrorKind, shown_path};
-use crate::words::{output::Confirmation, output::Several, table::People, table::when_text};
+use crate::words::{output::Several, table::People, table::when_text};
 
 /// The time between two words of one builder.
 const STEP: Duration = Duration::from_millis(1);
@@ -89,10 +89,9 @@ async fn state_built(session: &Session, args: &RebuildArgs) -> Result<Option<Sta
     let ShownRelease { index, text, digest } = require_release(&state, &path)?;
     let name = session.name_of(&path, Some(&index.project_id));
     let compared = compare(&index, dir, ForOpenpgp::No)?;
-    let built = Built::choose(&state, &path, &name, &index.project_id, compared)?;
-    built.check_partial(session, args, &name)?;
+    let mut built = Built::choose(&state, &path, &name, &index.project_id, compared)?;
     let rebuilds = find_rebuilds(&state, &path)?;
-    let write = |earlier: Option<Timestamp>| -> Result<String, CliError> {
+    let write = |built: &Built, earlier: Option<Timestamp>| -> Result<String, CliError> {
         let timestamp = now()?.to_whole_milliseconds();
         let document = Rebuild {
             rebuild_of: path.clone(),
@@ -110,19 +109,20 @@ async fn state_built(session: &Session, args: &RebuildArgs) -> Result<Option<Sta
     if let Some(file) = &args.carried.export {
         // The key is elsewhere, so any builder's earlier word may be the one that this replaces.
         let newest = rebuilds.entries.values().map(|said| said.document.timestamp).max();
-        let request = request(write(newest)?);
+        let request = request(write(&built, newest)?);
         check(&request)?;
         return REBUILD.export(session, request, &name, file).map(|()| None);
     }
     let listed = state.listed_keys()?;
     let you = session.public_key_of(Some(&path), &listed)?;
     let earlier = rebuilds.entries.get(&you);
+    built.keep(earlier.map(|said| &said.document).filter(|said| said.source_commit == *source));
     let is_stated = |said: &Rebuild| said.source_commit == *source && said.files == built.list_stated();
     if let Some(said) = earlier.filter(|said| is_stated(&said.document)) {
         let text = format!("You stated this of {name} on {}", when_text(said.collected_at));
         return Ok(Some(StatedBuild { path, built, text }));
     }
-    let to_state = check(&request(write(earlier.map(|said| said.document.timestamp))?))?;
+    let to_state = check(&request(write(&built, earlier.map(|said| said.document.timestamp))?))?;
     check_builder(&to_state, &you)?;
     let mut lines = describe_statement(&name, &to_state);
     lines.extend(describe_comparison(&built.compared, session.output));
@@ -140,8 +140,8 @@ async fn state_built(session: &Session, args: &RebuildArgs) -> Result<Option<Sta
 struct Built {
     /// Every file that builders make. What was not built is missing.
     compared: Comparison,
-    /// Whether the release is complete, so that what is stated of it stays.
-    is_final: bool,
+    /// What this builder stated before of other files, and states again.
+    kept: Vec<RebuiltFile>,
 }
 
 impl Built {
@@ -175,7 +175,7 @@ impl Built {
                 Some(false) | None => MatchOutcome::Differ,
             };
         }
-        let built = Self { compared, is_final: release.state == ReleaseState::Complete };
+        let built = Self { compared, kept: Vec::new() };
         if built.list_stated().is_empty() {
             let wanted: Vec<AssetName> = reproduction.files.into_keys().collect();
             return Err(CliError::usage(
@@ -192,33 +192,33 @@ impl Built {
         Ok(built)
     }
 
-    /// Refuses to state only some files of a complete release without a question. The others cannot be added later.
-    fn check_partial(&self, session: &Session, args: &RebuildArgs, name: &str) -> Result<(), CliError> {
-        let is_asked = session.confirmation() == Confirmation::Ask && args.carried.export.is_none();
-        let missing = self.list(MatchOutcome::Missing);
-        if is_asked || args.partial || !self.is_final || missing.is_empty() {
-            return Ok(());
+    /// Keeps what the builder stated before of the same source, and did not build this time: several machines can build for
+    /// one key.
+    fn keep(&mut self, earlier: Option<&Rebuild>) {
+        for file in self.compared.files.iter_mut().filter(|file| file.outcome == MatchOutcome::Missing) {
+            let mut stated = earlier.into_iter().flat_map(|earlier| &earlier.files);
+            let Some(said) = stated.find(|said| said.file_name == file.listed.file_name) else { continue };
+            file.outcome = match file.listed.digests.agrees_with(&said.digests) {
+                Some(true) => MatchOutcome::Match,
+                Some(false) | None => MatchOutcome::Differ,
+            };
+            self.kept.push(said.clone());
         }
-        Err(CliError::usage(
-            format!(
-                "not stated: {name} is complete, so you cannot add later what is not built: {}",
-                list_files(&missing)
-            ),
-            "build every file that builders make, or pass --partial",
-        ))
     }
 
-    /// What was built, with the digests that the index has too.
+    /// What was built, each file with one digest that the index has too, and what is kept.
     fn list_stated(&self) -> Vec<RebuiltFile> {
         let files = self.compared.files.iter().filter_map(|file| {
-            let (own, listed) = (file.own?.digests, file.listed.digests);
-            let digests = Digests {
-                sha256: own.sha256.filter(|_| listed.sha256.is_some()),
-                sha512: own.sha512.filter(|_| listed.sha512.is_some()),
+            let own = file.own?.digests;
+            let digests = match file.listed.digests.sha256 {
+                Some(_) => Digests { sha512: None, ..own },
+                None => Digests { sha256: None, ..own },
             };
             Some(RebuiltFile { file_name: file.listed.file_name.clone(), digests })
         });
-        files.collect()
+        let mut files: Vec<RebuiltFile> = files.chain(self.kept.iter().cloned()).collect();
+        files.sort_by(|one, other| one.file_name.cmp(&other.file_name));
+        files
     }
 
     fn list(&self, outcome: MatchOutcome) -> Vec<AssetName> {
@@ -242,11 +242,12 @@ impl Built {
             (false, None) => "the same files".to_owned(),
             (false, Some(part)) => format!("{part}, the same"),
         };
-        let lasting = match self.is_final && self.part().is_some() {
-            true => "The release is complete, so you cannot add the other files later. ",
-            false => "",
+        let kept: Vec<AssetName> = self.kept.iter().map(|file| file.file_name.clone()).collect();
+        let kept = match kept.is_empty() {
+            true => String::new(),
+            false => format!("You stated before what you got of {}, and that stays. ", list_files(&kept)),
         };
-        format!("{lasting}State as {who} that you got {found}? Everyone can read it.")
+        format!("{kept}State as {who} that you got {found}? Everyone can read it.")
     }
 
     /// Says what was stated.

@@ -2,7 +2,7 @@
 
 use countersign_core::documents::{index::PublishedFile, objections::ObjectionsFile};
 use countersign_core::proof::{trust::Root, verify::GroupCount, verify::VerifiedArtifact};
-use countersign_core::rules::{place::path_of_url, place::release_tag, stored::ReleaseState};
+use countersign_core::rules::{place::path_of_url, place::release_tag};
 use countersign_core::values::{path::RepoPath, shown::marked_name, shown::shown_text};
 use countersign_explain::describe::release::{ObjectionDescription, RevocationDescription, list_objections};
 use countersign_explain::progress::Names;
@@ -177,7 +177,7 @@ impl Report<'_> {
         let not_built = |file: &CheckedFile<'_>| not_built_text(reproduction, &file.file.file_name);
         let mut lines: Vec<String> = self.files.iter().filter_map(not_built).collect();
         if lines.is_empty() || lines.len() < self.files.len() {
-            lines.insert(0, reproduction_text(reproduction, ReleaseState::Complete, names));
+            lines.insert(0, reproduction_text(reproduction, names));
         }
         lines
     }

@@ -67,10 +67,7 @@ impl Review<'_> {
         if let Description::Release(release) = self.description
             && let Some(reproduction) = &release.reproduction
         {
-            lines.push(format!(
-                "  rebuilds   {}",
-                reproduction_text(reproduction, release.state, &release.names)
-            ));
+            lines.push(format!("  rebuilds   {}", reproduction_text(reproduction, &release.names)));
         }
         lines.extend(self.describe_formats());
         if let Some(comparison) = self.comparison {

@@ -156,11 +156,11 @@ pub(super) fn difference_list(reproduction: &Reproduction, names: &Names) -> Mar
 }
 
 /// What builders make of a release: each with what it got, and from which commit.
-pub(super) fn rebuilds(reproduction: &Reproduction, state: ReleaseState, names: &Names) -> Markup {
+pub(super) fn rebuilds(reproduction: &Reproduction, names: &Names) -> Markup {
     html! {
         section.card aria-labelledby="rebuilds" {
             h2 #rebuilds { "Rebuilds" }
-            p { "It is " bdi { (reproduction_text(reproduction, state, names)) } "." }
+            p { "It is " bdi { (reproduction_text(reproduction, names)) } "." }
             @if reproduction.is_required && !reproduction.is_reproduced() {
                 p { "The project wants it reproduced before anyone uses it, so clients refuse it." }
             }

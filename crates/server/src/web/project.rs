@@ -147,7 +147,7 @@ fn newest_release(id: &RepoPath, release: &ReleaseDescription, visit: &Visit) ->
                 }
             }
             @if let Some(reproduction) = &release.reproduction {
-                p.meta { "It is " bdi { (reproduction_text(reproduction, release.state, &release.names)) } "." }
+                p.meta { "It is " bdi { (reproduction_text(reproduction, &release.names)) } "." }
             }
             @if let Some(source) = source {
                 (parts::command(links::client("download", source, visit.base_url.as_deref())))

@@ -53,7 +53,7 @@ pub(super) fn show(
                 (parts::earlier_objections(path, &release.earlier_objections))
                 (download(&release, visit))
                 (signatures(&release))
-                @if let Some(reproduction) = &release.reproduction { (parts::rebuilds(reproduction, release.state, &release.names)) }
+                @if let Some(reproduction) = &release.reproduction { (parts::rebuilds(reproduction, &release.names)) }
                 section aria-labelledby="files" {
                     h2 #files { "Files" }
                     (file_table(shown, release.state))

@@ -62,7 +62,7 @@ impl Verdict {
                     }
                 }
                 @if let Some(lacking) = lacking {
-                    p.lede { "Do not use it yet. It is " bdi { (reproduction_text(lacking, release.state, &release.names)) } "." }
+                    p.lede { "Do not use it yet. It is " bdi { (reproduction_text(lacking, &release.names)) } "." }
                 }
                 @if let Some(witnessed) = &self.witnessed { p.lede { (self.describe(witnessed)) } }
                 @if let Some(newest) = &self.newest {

@@ -120,7 +120,8 @@ impl KnownRelease<'_> {
             return Ok(None);
         }
         let Some(release) = summarise_release(snapshot, &self.path)? else { return Ok(None) };
-        let is_asked = |found: &Reproduction| list_asked(found, release.state).contains(key);
+        let is_asked =
+            |found: &Reproduction| release.state != ReleaseState::Revoked && list_asked(found).contains(key);
         let Some(reproduction) = release.reproduction.filter(is_asked) else { return Ok(None) };
         Ok(Some(WaitingFile {
             kind: WaitingKind::Rebuild,

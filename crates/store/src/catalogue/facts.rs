@@ -87,7 +87,7 @@ impl ReleaseFacts {
             ReleaseState::Revoked => (hash_digests(&index, hasher), None),
         };
         let unbuilt = match state {
-            ReleaseState::Collecting | ReleaseState::Complete => list_unbuilt(reading, path, state)?,
+            ReleaseState::Collecting | ReleaseState::Complete => list_unbuilt(reading, path)?,
             ReleaseState::Revoked => Vec::new(),
         };
         Ok(Some(Self {
@@ -104,14 +104,10 @@ impl ReleaseFacts {
     }
 }
 
-fn list_unbuilt(
-    snapshot: &impl Snapshot,
-    path: &RepoPath,
-    state: ReleaseState,
-) -> Result<Vec<PublicKey>, ReadError> {
+fn list_unbuilt(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Vec<PublicKey>, ReadError> {
     let signers = stored::signers_copy(snapshot, path)?;
     let reproduction = describe_reproduction(snapshot, path, &signers.file)?;
-    Ok(reproduction.iter().flat_map(|reproduction| list_asked(reproduction, state)).collect())
+    Ok(reproduction.iter().flat_map(list_asked).collect())
 }
 
 fn list_times(set: &SignatureSet) -> Vec<(PublicKey, Seconds)> {

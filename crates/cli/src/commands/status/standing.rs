@@ -97,7 +97,7 @@ impl Status {
                 lines.push(progress);
                 if let Some(reproduction) = &release.reproduction {
                     let wish = if reproduction.is_lacking() { "; the project requires it" } else { "" };
-                    let text = reproduction_text(reproduction, release.state, &release.names);
+                    let text = reproduction_text(reproduction, &release.names);
                     lines.push(format!("  rebuilds    {text}{wish}"));
                 }
             }

@@ -215,7 +215,7 @@ fn show_progress(session: &Session, path: &RepoPath, description: &Description, 
     if let Description::Release(release) = description
         && let Some(reproduction) = &release.reproduction
     {
-        text += &format!("; {}", reproduction_text(reproduction, release.state, &release.names));
+        text += &format!("; {}", reproduction_text(reproduction, &release.names));
     }
     if told.as_ref() != Some(&text) {
         session.output.note(&text);

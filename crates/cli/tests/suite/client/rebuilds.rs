@@ -147,7 +147,7 @@ fn what_is_required_is_waited_for_and_refused_before() {
 }
 
 #[test]
-fn a_partial_build_is_called_one_and_the_rest_is_asked_for_while_it_can_be_stated() {
+fn a_partial_build_is_called_one_and_the_rest_is_asked_for() {
     let scene = Scene::of(&team(false), &[("app.gz", b"the archive"), ("more.gz", b"more")]);
     let (computer, index) = (&scene.computer, scene.index.as_str());
     let partial = scene.rebuild("dora", "same").ok();
@@ -162,29 +162,35 @@ fn a_partial_build_is_called_one_and_the_rest_is_asked_for_while_it_can_be_state
     computer.run_as("dora", &["pending"]).ok().says(&["rebuild the release"]);
     computer.run(&["status", index]).ok().says(&["0 of 2", "2 more from dora, emil or frida"]);
     scene.complete();
-    computer.run_as("dora", &["pending"]).ok().says(&["Nothing waits"]);
-    computer.run(&["status", index]).ok().says(&["2 more from emil or frida"]);
-    // What is stated now stays, so it takes an option.
-    scene.rebuild("emil", "same").failed(2).says(&["is complete", "more.gz", "--partial"]);
     let args = ["rebuild", index, "--files", "same", "--source", COMMIT];
-    computer.run(&[&args[..], &["--export", "request.json"]].concat()).failed(2).says(&["--partial"]);
     let asked = computer.run_as("emil", &args).failed_with(2);
-    asked.says(&[
-        "you cannot add the other files later. State as emil (",
-        "that you got 1 of 2 files, the same?",
-    ]);
-    computer.run(&[&args[..], &["--export", "request.json", "--partial"]].concat()).ok();
+    asked.says(&["State as emil (", "that you got 1 of 2 files, the same?"]);
+    computer.run(&[&args[..], &["--export", "request.json"]].concat()).ok();
     let away = Computer::offline();
     computer.carry(&away, &["request.json"]);
     let detached =
         away.run_as("emil", &["rebuild", "--detached", "request.json", "-o", "signed.json", "--yes"]);
     detached.ok().says(&["app.gz the same", "more.gz is not built"]);
-    let stated =
-        computer.run_as("emil", &[&args[..], &["--yes", "--partial", "--json"]].concat()).ok().json();
+    let stated = computer.run_as("emil", &[&args[..], &["--yes", "--json"]].concat()).ok().json();
     assert_eq!(json!([stated["is_match"], stated["not_built"]]), json!([true, ["more.gz"]]));
-    // Frida alone cannot reproduce the other file.
+    // Another machine built the rest. What was stated stays, and its commit with it.
+    computer.write("rest/more.gz", "more");
+    let rest = ["rebuild", index, "--files", "rest", "--source"];
+    let of_other = "fedcba9876543210fedcba9876543210fedcba98";
+    let changed = computer.run_as("dora", &[&rest[..], &[of_other, "--yes"]].concat());
+    changed.failed(1).says(&["only add files of the same commit"]);
+    let asked = computer.run_as("dora", &[&rest[..], &[COMMIT]].concat()).failed_with(2);
+    asked
+        .says(&["You stated before what you got of app.gz, and that stays.", "that you got the same files?"]);
+    scene.rebuild("dora", "rest").ok().says(&["is what its source gives"]);
+    computer.run_as("dora", &["pending"]).ok().says(&["Nothing waits"]);
+    computer.run(&["status", index]).ok().says(&["1 of 2", "1 more from emil or frida"]);
+    // The others got another one, and that stays. Dora alone cannot reproduce it.
+    computer.write("rest/more.gz", "something more");
+    scene.rebuild("emil", "rest").failed(3).says(&["1 file differs: more.gz"]);
+    scene.rebuild("frida", "rest").failed(3);
     let waited = computer.run(&["status", index, "--wait", "--reproduced", "--timeout", "60s"]);
-    waited.failed(8).says(&["builders cannot reproduce", "it has 0 of 2; 2 more"]);
+    waited.failed(8).says(&["builders cannot reproduce", "it has 1 of 2; 1 more"]);
 }
 
 #[test]

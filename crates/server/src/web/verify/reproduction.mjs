@@ -1,32 +1,28 @@
-// Whether builders got the same files from the source, judged and said as in the crates `core` and `explain` (D261, D262).
+// Whether builders got the same files, judged and said as in the crates `core` and `explain` (D261).
 
 import { keysOf } from "./documents.mjs";
 import { hash, isSignedBy, utf8 } from "./keys.mjs";
 import { digestOf, isMet, refuseIf, tally } from "./rules.mjs";
 import { isCovered } from "./values.mjs";
 
-// What the builder with this key got. A statement that is about another index, or does not verify, says nothing.
+// What the builder with this key got of this very index.
 async function readStated({ index_path: path, rebuilds }, digest, key) {
   const { document, signature } = rebuilds?.get(key) ?? {};
   const isAbout = document?.rebuild_of === path && document.subject_digest === digest;
   return isAbout && (await isSignedBy(key, await hash("SHA-512", utf8(document.text)), signature)) ? document : null;
 }
 
-// Whether all digests that both have are the same; `undefined` if they have none in common.
+// `undefined` if they have no digest in common.
 function isSame(one, other = {}) {
   const common = Object.keys(one).filter((kind) => other[kind] !== undefined);
   return common[0] && common.every((kind) => one[kind] === other[kind]);
 }
 
-// How far the release is reproduced; null if its signers file names no builders. Which file that is, the server says. So
-// every later one that was proposed before the index was made must not ask for more.
-export async function judgeReproduction(evidence, { index, links, governing }) {
-  const later = links.slice(links.findIndex(({ signers }) => signers === governing) + 1);
-  for (const { signers } of later.filter(({ proposed }) => proposed < index.mirrored_on)) {
-    const judged = await judge(evidence, index, signers);
-    if (isLacking(judged)) return judged;
-  }
-  return judge(evidence, index, governing);
+// How far; null if the signers file names no builders. The server chose it, so older ones than the index count as well.
+export async function judgeReproduction(evidence, { index, links, governing: first }) {
+  const is = ({ signers, proposed }) => signers === first || (signers.timestamp > first.timestamp && proposed < index.mirrored_on);
+  const judged = await Promise.all(links.filter(is).map(({ signers }) => judge(evidence, index, signers)));
+  return judged.slice(1).find(spellLack) ?? judged[0];
 }
 
 async function judge(evidence, index, { rebuilds: policy, names }) {
@@ -39,23 +35,22 @@ async function judge(evidence, index, { rebuilds: policy, names }) {
   const [different, missing, sources] = [[], [], new Set()];
   for (const key of new Set(keysOf(builders))) {
     const builder = { key, name: names.get(key) ?? null };
-    const { files: got, source_commit: commit } = (await readStated(evidence, digest, key)) ?? {};
-    const named = (is) => got?.filter((file) => isSame(file.digests, listed.get(file.file_name)) === is).map((file) => file.file_name) ?? [];
-    const [same, files] = [named(true).filter((name) => agreed.has(name)), named(false)];
-    for (const name of same) agreed.get(name).add(key);
+    const { files: got = [], source_commit: commit } = (await readStated(evidence, digest, key)) ?? {};
+    const named = (is) => got.filter((file) => isSame(file.digests, listed.get(file.file_name)) === is).map((file) => file.file_name);
+    const [same, files] = [named(true).filter((name) => agreed.get(name)?.add(key)), named(false)];
     if (same[0]) sources.add(commit);
     if (files[0]) different.push({ ...builder, files, commit });
     else if (same.length < agreed.size) missing.push(builder);
   }
   const found = covered[0] ? [...agreed.values()] : [new Set()];
   const [least] = found.map((keys) => tally(builders, keys)).sort((a, b) => a.collected - b.collected);
-  const isReproduced = covered.length > 0 && found.every((keys) => isMet(builders, keys));
+  const isReproduced = found.every((keys) => isMet(builders, keys));
   return { builders, covered, isRequired, isReproduced, ...least, commits: [...sources].sort(), different, missing };
 }
 
 const NO_FILE = "it has no file that builders make";
 
-// Why clients refuse a release: "is not reproduced: it has 1 of 2; 1 more, and …".
+// Why clients refuse it: "is not reproduced: it has 1 of 2; 1 more, and …".
 export function spellLack(reproduction) {
   const { covered, isRequired, isReproduced, collected, needed } = reproduction ?? {};
   if (!isRequired || isReproduced) return null;
@@ -63,7 +58,6 @@ export function spellLack(reproduction) {
   return `is not reproduced: ${lack}, and its project wants that before anyone uses it`;
 }
 
-// `called` says how a builder is called.
 export function refuseLacking(reproduction, called) {
   const lack = spellLack(reproduction);
   if (lack) refuseIf(true, `The release ${lack}`, ...reproduction.different.map((builder) => spellBuilder(builder, called)));
@@ -79,20 +73,15 @@ function spellCommits(commits) {
   return short && ` from commit${s(commits.length)} ${short}`;
 }
 
-const spellFiles = (files) => few(files, " and ");
-
-// One who got something else.
 export const spellBuilder = ({ files, commit, ...builder }, called) =>
-  `${called(builder)} got something else: ${spellFiles(files)}${spellCommits([commit])}`;
+  `${called(builder)} got something else: ${few(files, " and ")}${spellCommits([commit])}`;
 
-// Those who got something else, in a headline.
 export function spellDifferent(different) {
   const files = [...new Set(different.flatMap((builder) => builder.files))].sort();
-  return `${different.length} builder${s(different.length)} got something else: ${spellFiles(files)}`;
+  return `${different.length} builder${s(different.length)} got something else: ${few(files, " and ")}`;
 }
 
-// How far: "reproduced by 1 of 2 (any 2 of 3 builders) from commit 0123456789ab…; 1 more from bob or carol". Or that builders
-// do not make this file.
+// "reproduced by 1 of 2 (any 2 of 3 builders) from commit 0123456789ab…; 1 more from bob or carol"
 export function spellReproduction({ builders, covered, collected, needed, commits, missing, isReproduced }, called, file) {
   if (!covered[0]) return `not reproduced: ${NO_FILE}`;
   if (file && !covered.includes(file)) return `${file} is not a file that builders make`;
