@@ -1,5 +1,6 @@
 //! `countersign export`
 
+mod files;
 mod other_format;
 mod rebuilds;
 mod release;
@@ -10,9 +11,10 @@ use countersign_core::values::{digest::Sha256, shown::shown_text};
 use serde_json::json;
 
 use crate::commands::download::{find_evidence, warn_of_doubts};
+use crate::commands::export::files::{SCRIPT, check_free, write_all};
 use crate::commands::export::other_format::{Export, LeftOut};
 use crate::commands::export::rebuilds::ExportedRebuilds;
-use crate::commands::export::release::{ExportedRelease, SCRIPT, check_free, write_all};
+use crate::commands::export::release::ExportedRelease;
 use crate::evidence::{download::Overwrite, release::ShownEvidence, report::release_name};
 use crate::words::{error::CliError, error::shown_path, output::quote};
 use crate::{args::ExportArgs, args::ExportFormat, client::session::Session, client::targets::ReleaseName};

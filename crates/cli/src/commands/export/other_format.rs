@@ -13,9 +13,8 @@ use countersign_core::{documents::layout, documents::signatures::OtherFormatsFil
 use countersign_explain::progress::groups_text;
 use serde::Serialize;
 
-use crate::commands::export::release::{
-    ExportedFile, ExportedRelease, ExportedSigner, SCRIPT, SHA256SUMS, ToolScript, expect,
-};
+use crate::commands::export::files::{ExportedFile, SCRIPT};
+use crate::commands::export::release::{ExportedRelease, ExportedSigner, SHA256SUMS, ToolScript, expect};
 use crate::{client::state::Shown, words::error::CliError};
 
 /// Digests with the programs that every system has.

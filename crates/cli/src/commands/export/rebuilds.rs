@@ -9,7 +9,7 @@ use countersign_core::rules::{quorum, reproduction::Reproduction};
 use countersign_core::values::{digest::Sha512, key::PublicKey, key::Signature};
 use countersign_explain::{progress::Names, reproduction::builder_text, words::shown_signer_name};
 
-use crate::commands::export::release::{ExportedFile, comment};
+use crate::commands::export::files::{ExportedFile, comment};
 use crate::words::error::CliError;
 
 /// The script's function that checks a signature of this kind.

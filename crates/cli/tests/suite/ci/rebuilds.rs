@@ -10,10 +10,8 @@ const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 impl Scene {
     /// A release that both have signed, of which dora and emil each build the archive.
     fn with_builders(is_required: bool) -> Self {
-        let mut rebuilds = json!({ "builders": named_group(1, &["dora", "emil"]), "files": ["*.gz"] });
-        if is_required {
-            rebuilds["required"] = json!(true);
-        }
+        let builders = named_group(1, &["dora", "emil"]);
+        let rebuilds = json!({ "builders": builders, "files": ["*.gz"], "required": is_required });
         let scene =
             Self::start_with(Kind::GitHub, &["dora", "emil"], |file| file.with("rebuilds", rebuilds.clone()));
         let url = scene.publish("v1.0");

@@ -14,10 +14,7 @@ const TEAM: [&str; 5] = ["alice", "bob", "dora", "emil", "frida"];
 /// Two of alice and bob release; any two of three builders make the archive.
 fn team(is_required: bool) -> SignersFile {
     let builders = named_group(2, &["dora", "emil", "frida"]);
-    let rebuilds = match is_required {
-        true => json!({"builders": builders, "files": ["*.gz"], "required": true}),
-        false => json!({"builders": builders, "files": ["*.gz"]}),
-    };
+    let rebuilds = json!({"builders": builders, "files": ["*.gz"], "required": is_required});
     SignersFile::new().with("artifact_signers", named_group(2, &["alice", "bob"])).with("rebuilds", rebuilds)
 }
 

@@ -25,10 +25,7 @@ impl Scene {
     fn new(is_required: bool) -> Self {
         let everyone = ["alice", "dora", "emil", "frida"].map(person);
         let builders = named_group(2, &["dora", "emil", "frida"]);
-        let mut rebuilds = json!({ "builders": builders, "files": ["*.gz"] });
-        if is_required {
-            rebuilds["required"] = json!(true);
-        }
+        let rebuilds = json!({ "builders": builders, "files": ["*.gz"], "required": is_required });
         let file = SignersFile::of(1, &[&everyone[0]]).with("rebuilds", rebuilds);
         let world = World::with_project(&file, &everyone.each_ref());
         let sums = format!("{}  app.gz\n{}  notes\n", Sha256::of(ARCHIVE), Sha256::of(b"read me"));
