@@ -433,7 +433,7 @@ fn check_judged(file: &RebuildsFile) {
         file_name: file_name.clone(),
         size: None,
         source: String::new(),
-        digests: digests.clone(),
+        digests: *digests,
     });
     let index = ReleaseIndex {
         project_id: rebuild_of.clone(),
