@@ -45,11 +45,15 @@ pub fn is_reproducible(reproduction: &Reproduction, state: ReleaseState) -> bool
 /// Why a release is not reproduced that lists nothing for builders.
 const NO_FILE: &str = "it has no file that builders make";
 
-/// Says why a release is not reproduced, as in `it has 1 of 2; 1 more` or `it has no file that builders make`.
+/// Says why a release is not reproduced, as in `it has 1 of 2; 1 more, and 1 builder got something else: app.tar.gz` or
+/// `it has no file that builders make`.
 pub fn lack_text(reproduction: &Reproduction) -> String {
     match reproduction.files.is_empty() {
         true => NO_FILE.to_owned(),
-        false => format!("it {}", reproduction.tally),
+        false => match different_text(reproduction) {
+            Some(different) => format!("it {}, and {different}", reproduction.tally),
+            None => format!("it {}", reproduction.tally),
+        },
     }
 }
 

@@ -9,8 +9,8 @@ use countersign_core::documents::statement::{Rebuild, RebuiltFile, Statement, St
 use countersign_core::proof::to_sign::Subject;
 use countersign_core::proof::to_state::{StatementRequest, ToState};
 use countersign_core::rules::reproduction::compare as compare_stated;
-use countersign_core::values::shown::{marked_name, plural};
-use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
+use countersign_core::values::shown::{marked_name, plural, shown_bytes};
+use countersign_core::values::{bounds::REBUILD_BYTES, key::PublicKey, path::RepoPath, time::Timestamp};
 use countersign_explain::{
     describe::Description, describe::describe, progress::Names, reproduction::list_files,
 };
@@ -100,7 +100,18 @@ async fn state_built(session: &Session, args: &RebuildArgs) -> Result<Option<Sta
             files: built.list_stated(),
             timestamp: earlier.map_or(timestamp, |earlier| timestamp.max(earlier.later(STEP))),
         };
-        Ok(String::from_utf8_lossy(&document.write()).into_owned())
+        let text = document.write();
+        if text.len() > REBUILD_BYTES {
+            return Err(CliError::usage(
+                format!(
+                    "what you got of {} files has more than {}",
+                    document.files.len(),
+                    shown_bytes(REBUILD_BYTES)
+                ),
+                "state fewer files: about 340 fit; others cannot be reproduced until the project makes fewer",
+            ));
+        }
+        Ok(String::from_utf8_lossy(&text).into_owned())
     };
     let history = state.history().clone();
     let request = |document| {

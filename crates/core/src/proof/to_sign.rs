@@ -119,6 +119,11 @@ pub enum ToSignError {
         shown_text(.0.as_str())
     )]
     NotLater(RepoPath),
+    #[error(
+        "{} was made before {since}, when its project began to require rebuilds, and could be shown as one from before",
+        shown_text(.path.as_str())
+    )]
+    BeforeRebuilds { path: RepoPath, since: Timestamp },
 }
 
 json_fields!(object SigningRequest {
@@ -194,6 +199,13 @@ impl SigningRequest {
             .map_err(|error| ToSignError::Index { path: path(), error })?;
         check_place(&index, &self.path).map_err(|error| ToSignError::Place { path: path(), error })?;
         let chain = verify_history(&self.history, &index.project_id)?;
+        // Whoever verifies the release goes by the time in it (D261).
+        if let Some(since) = chain.rebuilds_required_from()
+            && chain.proposed_by(index.mirrored_on) < since
+        {
+            let since = chain.links[since].metadata.origin.retrieved_at;
+            return Err(ToSignError::BeforeRebuilds { path: path(), since });
+        }
         Ok(Subject::Release { index, chain })
     }
 

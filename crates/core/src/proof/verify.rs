@@ -178,7 +178,7 @@ pub fn verify(evidence: &Evidence) -> Result<VerifiedArtifact, VerifyError> {
     let index_digest = Sha512::of(evidence.index.as_bytes());
     let stated = evidence.rebuilds.keep_verifying(&evidence.path, &index_digest);
     let artifact = VerifiedArtifact {
-        reproduction: judge_rebuilds(&chain.links[governing..], &index, &stated),
+        reproduction: judge_rebuilds(&chain, governing, &index, &stated),
         path: evidence.path.clone(),
         index,
         index_digest,
@@ -198,19 +198,18 @@ pub fn verify(evidence: &Evidence) -> Result<VerifiedArtifact, VerifyError> {
     }
 }
 
-/// How far the release is reproduced under its signers file, the first of these links. Which file that is, is the server's
-/// word. So every later file that was proposed before the index was made must not ask for more (D261): signers have signed
-/// both times.
+/// How far the release is reproduced under its signers file. Which file that is, is the server's word, and signers have signed
+/// when the index was made. So no file between that time and the governing one must refuse the release (D261).
 fn judge_rebuilds(
-    links: &[VerifiedLink],
+    chain: &VerifiedChain,
+    governing: usize,
     index: &ReleaseIndex,
     stated: &RebuildsFile,
 ) -> Option<Reproduction> {
     let judge = |link: &VerifiedLink| Some(Reproduction::judge(index, link.signers.rebuilds()?, stated));
-    let (governing, later) = links.split_first()?;
-    let earlier_than_index = |link: &&VerifiedLink| link.metadata.origin.retrieved_at < index.mirrored_on;
-    let mut later = later.iter().filter(earlier_than_index).filter_map(judge);
-    later.find(Reproduction::is_lacking).or_else(|| judge(governing))
+    let made = chain.proposed_by(index.mirrored_on);
+    let mut between = chain.links[made.min(governing)..=made.max(governing)].iter().filter_map(judge);
+    between.find(Reproduction::is_lacking).or_else(|| judge(&chain.links[governing]))
 }
 
 fn verify_revocation(

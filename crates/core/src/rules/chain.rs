@@ -84,6 +84,21 @@ impl VerifiedChain {
         self.links.last().expect("a verified chain has a link")
     }
 
+    /// The newest link that was proposed by this time: its signers file, or one before it that it had not replaced yet, was in
+    /// force then.
+    pub fn proposed_by(&self, time: Timestamp) -> usize {
+        let is_proposed = |link: &VerifiedLink| link.metadata.origin.retrieved_at <= time;
+        self.links.iter().rposition(is_proposed).unwrap_or(0)
+    }
+
+    /// The first link of those up to the end that all refuse a release that is not reproduced; `None` if the last does not.
+    pub fn rebuilds_required_from(&self) -> Option<usize> {
+        let requires =
+            |link: &VerifiedLink| link.signers.rebuilds().is_some_and(|rebuilds| rebuilds.required);
+        let since = self.links.iter().rposition(|link| !requires(link)).map_or(0, |last| last + 1);
+        (since < self.links.len()).then_some(since)
+    }
+
     /// The link whose signers file has this digest. There is at most one: each file is later than the one before.
     pub fn position(&self, signers: &Sha512) -> Option<usize> {
         self.links.iter().position(|link| link.digest == *signers)

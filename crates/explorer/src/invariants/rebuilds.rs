@@ -232,8 +232,12 @@ impl ProofCheck<'_> {
         let (Some(copy), Some(published)) = (copy, self.published(release)) else {
             return rule.broken("the signers or the files of a complete release cannot be read");
         };
-        let recount =
-            |stated: &StatedBy| copy.rebuilds.as_ref().map(|policy| Recount::of(policy, &published, stated));
+        let recount = |stated: &StatedBy| {
+            let of = |file: &SignersDocument| Some(Recount::of(file.rebuilds.as_ref()?, &published, stated));
+            let mut between =
+                self.files_between(evidence).iter().filter_map(of).collect::<Vec<_>>().into_iter();
+            between.find(|found| found.is_required && !found.is_reproduced).or_else(|| of(&copy))
+        };
         let stated = self.read_statements(release).unwrap_or_default();
         let expected = recount(&stated);
         let is_lacking =
@@ -271,6 +275,26 @@ impl ProofCheck<'_> {
             )?;
         }
         Ok(())
+    }
+
+    /// The signers files from the newest that was proposed when the index was made to the one that it was signed under, or the
+    /// other way round.
+    fn files_between(&self, evidence: &Evidence) -> Vec<SignersDocument> {
+        let time = |text: &str, pointer: &str| {
+            let value: Value = serde_json::from_str(text).ok()?;
+            read_time(value.pointer(pointer)?.as_str()?)
+        };
+        let made = time(&evidence.index, "/mirrored_on").unwrap_or(i64::MIN);
+        let entries = &evidence.history.entries;
+        let proposed = entries.iter().rposition(|entry| {
+            time(&entry.metadata, "/origin/retrieved_at").is_some_and(|fetched| fetched <= made)
+        });
+        let governed_by = evidence.governed_by.to_prefixed();
+        let governing =
+            entries.iter().position(|entry| digest_text(entry.signers_config.as_bytes()) == governed_by);
+        let (proposed, governing) = (proposed.unwrap_or(0), governing.unwrap_or(0));
+        let between = &entries[proposed.min(governing)..=proposed.max(governing)];
+        between.iter().filter_map(|entry| SignersDocument::read(entry.signers_config.as_bytes())).collect()
     }
 
     /// Statements that prove nothing, though each key is a builder's or each signature right: of a release at another path,

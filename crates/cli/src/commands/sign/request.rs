@@ -6,7 +6,7 @@ use countersign_api::{requests, requests::SignaturesBody};
 use countersign_core::documents::{
     layout, layout::Signable, signatures::FormatTexts, signatures::OtherFormatsFile,
 };
-use countersign_core::proof::to_sign::{SigningRequest, Subject, ToSign};
+use countersign_core::proof::to_sign::{SigningRequest, Subject, ToSign, ToSignError};
 use countersign_core::values::{
     bounds::OPENPGP_FILES, key::KeyFormat, key::PublicKey, other_format::OtherFormat, path::RepoPath,
     shown::plural, time::Timestamp,
@@ -240,7 +240,14 @@ pub(super) fn check_asked(to_sign: &ToSign, you: &PublicKey) -> Result<(), CliEr
 }
 
 pub(super) fn check(request: &SigningRequest) -> Result<ToSign, CliError> {
-    request.check().map_err(|error| not_signed(request, error))
+    request.check().map_err(|error| match error {
+        ToSignError::BeforeRebuilds { .. } => CliError::other(
+            format!("{} is not signed", request.path),
+            "register the release again with `countersign release`: its index then has the time of today",
+        )
+        .because(error),
+        error => not_signed(request, error),
+    })
 }
 
 /// How far it has come: what is signed comes from the request alone.

@@ -4,7 +4,8 @@ use std::{cell::RefCell, collections::BTreeMap, convert::Infallible};
 
 use countersign_core::documents::objections::{EarlierObjection, StoredObjection};
 use countersign_core::documents::{
-    history::History, index::render_sha256sums, signatures::SignatureSet, statement::Objection,
+    history::History, index::ReleaseIndex, index::render_sha256sums, signatures::SignatureSet,
+    statement::Objection,
 };
 use countersign_core::proof::to_sign::{NoFormats, ShownHistoryError, SigningRequest, Subject, ToSignError};
 use countersign_core::rules::{chain::ChainFault, chain::VerifiedChain, place::PlaceError, stored};
@@ -17,7 +18,8 @@ use countersign_testing::evidence::{
 use countersign_testing::signing::{files_of, index_request, proposal_of, sign, sign_at};
 use countersign_testing::{
     ACTIVE, HISTORY, INDEX, PENDING, PENDING_METADATA, PROJECT, World, alice, assert_mentions, bob, carol,
-    dave, documents::KINDS, key, mallory, path, public, revocation_text, signed_request, signers,
+    dave, documents::KINDS, key, mallory, path, public, revocation_text, shifted_seconds, signed_request,
+    signers,
 };
 
 #[track_caller]
@@ -71,6 +73,31 @@ fn what_our_own_server_asks_for_is_signed_and_accepted() {
     {
         assert_eq!(sign_at(&mut world, PENDING, &person), is_last);
     }
+}
+
+#[test]
+fn an_index_from_before_rebuilds_were_required_is_not_signed() {
+    let builder = key(21);
+    let team = |timestamp: &str| signers(timestamp).artifact(2, [&alice(), &bob()]);
+    let required = |timestamp: &str| team(timestamp).builders(1, [&builder]).reproduced_first();
+    let everyone = [&alice(), &bob(), &builder];
+    let request = |past: &Past, after: i128| {
+        let index = ReleaseIndex { mirrored_on: shifted_seconds(noon(), after), ..release_index("v1") };
+        SigningRequest::of_index(path(INDEX), index_text(&index), past.history.clone())
+    };
+    // Each file is fetched an hour after the one before it, the first at noon.
+    let past = Past::of(PROJECT).then(&team("2026-01-01T00:00:00Z"), &everyone);
+    let past = past.then(&required("2026-01-02T00:00:00Z"), &everyone);
+    let past = past.then(&required("2026-01-03T00:00:00Z"), &everyone);
+    let refused = refusal(&request(&past, 3_599));
+    assert!(
+        matches!(&refused, ToSignError::BeforeRebuilds { path: at, .. } if *at == path(INDEX)),
+        "{refused}"
+    );
+    request(&past, 3_600).check().expect("made when the second file was there");
+    request(&past.then(&team("2026-01-04T00:00:00Z"), &everyone), 0).check().expect("not required any more");
+    let always = Past::of(PROJECT).then(&required("2026-01-01T00:00:00Z"), &everyone);
+    request(&always, -1).check().expect("no file asked for less");
 }
 
 #[test]

@@ -6,11 +6,12 @@ use countersign_core::documents::{
 use countersign_core::proof::verify::Evidence;
 use countersign_core::values::{digest::Sha256, digest::Sha512, key::PublicKey, time::Timestamp};
 use countersign_testing::evidence::{
-    builders, evidence, founded, founders, founders_with_builders, index_path, index_text, noon, rebuilt,
-    release_index, revocation_of, said,
+    Past, builders, evidence, founded, founders, founders_with_builders, index_path, index_text, noon,
+    rebuilt, release_index, revocation_of, said, successors,
 };
 use countersign_testing::{
-    INDEX, PROJECT, alice, bob, carol, fido::fido, mallory, path, rebuild_of, shifted_seconds, signers,
+    INDEX, PROJECT, alice, bob, carol, dave, fido::fido, key, mallory, path, rebuild_of, shifted_seconds,
+    signers,
 };
 
 use super::vector::{Vector, bundle};
@@ -51,6 +52,14 @@ fn shown_under_founders(mirrored_on: Timestamp) -> Evidence {
     Evidence { governed_by: past.digest(0), ..evidence(&past, INDEX, &index, &[&alice(), &bob()]) }
 }
 
+/// A release that is shown under the next signers, who ask for no rebuilds. It was made under the first, who do.
+fn shown_under_successors() -> Evidence {
+    let everyone = [&alice(), &bob(), &carol(), &dave(), &key(21), &key(22), &key(23)];
+    let past = Past::of(PROJECT).then(&founders_with_builders(), &everyone);
+    let past = past.then(&successors(), &[&alice(), &bob(), &carol(), &key(5), &key(6)]);
+    evidence(&past, INDEX, &release_index("v1"), &[&carol(), &key(5)])
+}
+
 fn of_counts() -> Vec<Vector> {
     let [first, second, third] = builders();
     let both_groups =
@@ -89,14 +98,15 @@ fn of_counts() -> Vec<Vector> {
             "not-reproduced-by-one-of-two-groups",
             rebuilt(&both_groups, [said(&same(), &second), said(&same(), &third)]),
         ),
+        bundle("shown-under-signers-who-require-no-rebuilds-any-more", shown_under_successors()),
         bundle("revoked-and-not-reproduced", Evidence { revocation, ..lacking }),
         bundle(
             "good-made-before-rebuilds-were-required",
-            shown_under_founders(shifted_seconds(noon(), HOUR)),
+            shown_under_founders(shifted_seconds(noon(), HOUR - 1)),
         ),
         bundle(
             "shown-under-signers-who-required-no-rebuilds",
-            shown_under_founders(shifted_seconds(noon(), HOUR + 1)),
+            shown_under_founders(shifted_seconds(noon(), HOUR)),
         ),
     ]
 }

@@ -18,11 +18,13 @@ function isSame(one, other = {}) {
   return common[0] && common.every((kind) => one[kind] === other[kind]);
 }
 
-// How far; null if the signers file names no builders. The server chose it, so older ones than the index count as well.
-export async function judgeReproduction(evidence, { index, links, governing: first }) {
-  const is = ({ signers, proposed }) => signers === first || (signers.timestamp > first.timestamp && proposed < index.mirrored_on);
-  const judged = await Promise.all(links.filter(is).map(({ signers }) => judge(evidence, index, signers)));
-  return judged.slice(1).find(spellLack) ?? judged[0];
+// How far; null if the signers file names no builders. The server chose it, so none back to the time of the index must refuse.
+export async function judgeReproduction(evidence, { index, links, governing }) {
+  const at = links.findIndex(({ signers }) => signers === governing);
+  const made = Math.max(0, links.findLastIndex(({ proposed }) => proposed <= index.mirrored_on));
+  const between = links.slice(Math.min(at, made), Math.max(at, made) + 1);
+  const judged = await Promise.all(between.map(({ signers }) => judge(evidence, index, signers)));
+  return judged.find(spellLack) ?? judge(evidence, index, governing);
 }
 
 async function judge(evidence, index, { rebuilds: policy, names }) {
