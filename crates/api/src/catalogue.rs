@@ -249,6 +249,7 @@ pub struct ListedRebuilds {
     pub reproduced: bool,
     /// Builders who got the file that the fewest got.
     pub collected: usize,
+    /// How many builders that file needs, over all groups.
     pub needed: usize,
     /// Whether clients refuse the release until it is reproduced. Absent if not.
     #[schema(value_type = Option<bool>, nullable = false)]

@@ -35,7 +35,7 @@ pub(crate) fn routes() -> RouteTable {
             .about(
                 "Registers a release, by its page on a code forge or by checksums files. The server makes an index of names \
                  and digests, which then waits for signatures. The files themselves are not kept.\n\n\
-                 Every key of the signers file in force there can do this, in any role. The server downloads all files of a \
+                 Every key of the signers file in force there can do this, in any role but builder. The server downloads all files of a \
                  release on a forge, which can take minutes. If the connection ends meanwhile, send the request again: it \
                  joins the download under way.",
             )

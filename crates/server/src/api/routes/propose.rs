@@ -33,7 +33,7 @@ pub(crate) fn routes() -> RouteTable {
         .post(paths::UPDATE_SIGNERS, update_signers, Endpoint::new("update_signers", Section::Changing, "Propose new signers")
             .about(
                 "Proposes a new signers file for a project that has one in force. The URL decides the project.\n\n\
-                 `public_key` must be the key that signs the request, and be listed in the current file, in any role. \
+                 `public_key` must be the key that signs the request, and be listed in the current file, in any role but builder. \
                  Proposing the pending file again changes nothing; the answer lists who is missing.",
             )
             .signed()

@@ -29,7 +29,7 @@ pub(crate) fn routes() -> RouteTable {
             .with_body::<WithdrawBody>(&[("withdraw", "withdraw.request")])
             .answers_with::<ChangedResponse>(200, "withdrawn", &[("withdrawn", "withdraw")])
             .refuses(400, "the body is malformed, or the path is not that of an index", "withdraw.400")
-            .refuses(403, "the caller neither registered the release nor is an admin, or is a registrar and someone has signed the release or objects to it; the operator has blocked the key, the host or the project; or this is a mirror", "withdraw.403")
+            .refuses(403, "the caller neither registered the release nor is an admin, or is a registrar and someone has signed the release, rebuilt it or objects to it; the operator has blocked the key, the host or the project; or this is a mirror", "withdraw.403")
             .refuses(404, "no file at the path", "status.404")
             .refuses(409, "the index is complete or revoked, was withdrawn already, or does not match `subject_digest`", "withdraw.409")
             .can_fail(""))
