@@ -340,10 +340,9 @@ pub fn builders() -> World {
                     .registrars([&bob])
                     .builders(1, [&carol, &dave])
                     .builders(1, [&dave])
-                    .rebuilt(&["*.tar.gz"])
-                    .reproduced_first(),
+                    .rebuilt(&["*.tar.gz"]),
             ),
-            ("carol and erin", team(second()).builders(2, [&carol, &erin])),
+            ("carol and erin", team(second()).builders(2, [&carol, &erin]).reproduced_first()),
             ("no builders", team(third())),
             // No rule accepts these: a builder has no other role.
             ("carol builds and signs", third().artifact(1, [&alice, &carol]).builders(1, [&carol])),

@@ -232,10 +232,10 @@ impl ProofCheck<'_> {
         let (Some(copy), Some(published)) = (copy, self.published(release)) else {
             return rule.broken("the signers or the files of a complete release cannot be read");
         };
+        let files = self.files_between(evidence);
         let recount = |stated: &StatedBy| {
             let of = |file: &SignersDocument| Some(Recount::of(file.rebuilds.as_ref()?, &published, stated));
-            let mut between =
-                self.files_between(evidence).iter().filter_map(of).collect::<Vec<_>>().into_iter();
+            let mut between = files.iter().filter_map(of);
             between.find(|found| found.is_required && !found.is_reproduced).or_else(|| of(&copy))
         };
         let stated = self.read_statements(release).unwrap_or_default();
@@ -266,7 +266,8 @@ impl ProofCheck<'_> {
             let recount = Recount::of(&RebuildsDocument { files, ..read.clone() }, &published, &stated);
             rule.hold(judged == recount, "a rule about other files is judged otherwise than a recount says")?;
         }
-        for rebuilds in self.forged(evidence, &copy.builders()) {
+        let asked: Keys = files.iter().flat_map(SignersDocument::builders).collect();
+        for rebuilds in self.forged(evidence, &asked) {
             let forged = Evidence { rebuilds, ..evidence.clone() };
             let found = found(verify(&forged));
             rule.hold(

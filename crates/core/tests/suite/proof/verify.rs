@@ -7,17 +7,27 @@ use countersign_core::proof::verify::{
 use countersign_core::values::{digest::Sha512, key::PublicKey, key::SecretKey};
 use countersign_core::{documents::signed_request::SignedRequest, rules::chain::ChainFault};
 use countersign_testing::evidence::{
-    Past, complete_world, evidence, evidence_of_text, founded, founders, good, index_text, release_index,
-    revocation_by_request, revocation_document, revocation_of, revocation_with, revoked, rotated, signed_by,
+    Past, builders, complete_world, evidence, evidence_of_text, founded, founders, founders_with_builders,
+    good, index_text, rebuilt, release_index, revocation_by_request, revocation_document, revocation_of,
+    revocation_with, revoked, rotated, said, signed_by,
 };
 use countersign_testing::{
-    INDEX, PROJECT, World, alice, assert_mentions, bob, carol, dave, key, mallory, path, public,
+    INDEX, PROJECT, World, alice, assert_mentions, bob, carol, dave, key, mallory, path, public, rebuild_of,
     revocation_text, signed_request, signers,
 };
 
 #[track_caller]
 fn refusal(evidence: &Evidence) -> VerifyError {
     verify(evidence).expect_err("it is verified")
+}
+
+#[test]
+fn a_refusal_says_how_many_builders_lack() {
+    let [first, ..] = builders();
+    let index = index_text(&release_index("v1"));
+    let stated = [said(&rebuild_of(&path(INDEX), &index), &first)];
+    let refused = refusal(&rebuilt(&founders_with_builders(), stated));
+    assert_mentions(&refused.to_string(), &["not reproduced", "has 1 of 2; 1 more"]);
 }
 
 #[track_caller]

@@ -432,6 +432,7 @@ fn a_release_is_reproduced_when_each_group_got_each_file() {
             "case {n}"
         );
         assert_eq!(judged.is_lacking(), !is_reproduced, "case {n}");
+        assert_eq!(judged.groups(), policy.builders, "case {n}");
         let lenient = RebuildPolicy { required: false, ..policy.clone() };
         assert!(!Reproduction::judge(&index(&["a", "b"]), &lenient, &stated).is_lacking(), "case {n}");
     }
