@@ -219,6 +219,34 @@ test("keys never break inside their prefix, and lead to their pages", () =>
     }
   }));
 
+test("what is said of a begun revocation has nothing green", () =>
+  withPage(browser, {}, async (page) => {
+    const begun = "many/1.3/svc.index.json";
+    await open(page, `/p/${root}/acme/${begun}`);
+    const signed = await page.locator(".hero .people li:not(.missing) a.key").getAttribute("href");
+    const asked = await page.locator(".hero .people .missing a.key").getAttribute("href");
+    for (const [path, said] of [
+      [`/p/${root}/acme/${begun}`, "main > *"],
+      [verifyAt("many/1.3"), "main > .card"],
+      [`/p/${root}/acme/many`, "main .card:has(.reason)"],
+      [`/p/${root}/acme/many`, ".releases tr"],
+      [signed, ".releases tr"],
+      [asked, ".releases tr"],
+    ]) {
+      await open(page, path);
+      const about = page.locator(said).filter({ hasText: /want it revoked|revocation begun/ });
+      assert.ok(await about.count(), path);
+      const isGreen = (all) => {
+        const probe = document.body.appendChild(Object.assign(document.createElement("i"), { className: "good" }));
+        const { color, backgroundColor } = getComputedStyle(probe);
+        const used = (one) => ["color", "backgroundColor", "borderLeftColor"].map((name) => getComputedStyle(one)[name]);
+        return all.flatMap((one) => [one, ...one.querySelectorAll("*")])
+          .filter((one) => used(one).some((found) => [color, backgroundColor].includes(found))).map((one) => one.outerHTML);
+      };
+      assert.deepEqual(await about.evaluateAll(isGreen), [], path);
+    }
+  }));
+
 test("no page of a project is longer than it must be", () =>
   withPage(browser, {}, async (page) => {
     await open(page, `/p/${root}/acme/many`);

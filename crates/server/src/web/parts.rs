@@ -7,7 +7,9 @@ use countersign_core::documents::signers::{Group, Role, Signer, keys_of};
 use countersign_core::rules::{quorum::Tally, reproduction::Reproduction, stored::ReleaseState};
 use countersign_core::values::shown::{marked_name, shown_count, shown_text, shown_within};
 use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp, verifier_key::VerifierKey};
-use countersign_explain::describe::release::{ObjectionDescription, ReleaseDescription, ReleaseSummary};
+use countersign_explain::describe::release::{
+    ObjectionDescription, ReleaseDescription, ReleaseSummary, RevocationDescription,
+};
 use countersign_explain::log_strength::LogStrength;
 use countersign_explain::progress::{GroupProgress, Member, Names};
 use countersign_explain::reproduction::{builder_text, count_different, different_text, reproduction_text};
@@ -128,6 +130,11 @@ pub(super) fn standing_cells(summary: &ReleaseSummary) -> Markup {
 
 fn revocation_begun() -> Markup {
     html! { span.state.open { "revocation begun" } }
+}
+
+/// How many want a release revoked, in the words of every verdict (D238).
+pub(super) fn how_many_revoke(begun: &RevocationDescription) -> Markup {
+    html! { (begun.tally.collected) " of " (begun.tally.needed) " revokers want it revoked" }
 }
 
 /// The mark of objections beside the state.

@@ -10,9 +10,7 @@ use countersign_core::values::bounds::{PAGE_ROWS, SEARCH_CHARS};
 use countersign_core::values::shown::{shown_count, shown_text};
 use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
 use countersign_explain::describe::proposal::ProposalDescription;
-use countersign_explain::describe::release::{
-    ReleaseDescription, ReleaseSummary, describe_release, summarise_release,
-};
+use countersign_explain::describe::release::{ReleaseDescription, describe_release, summarise_release};
 use countersign_explain::reproduction::{different_text, reproduction_text};
 use countersign_explain::words::{rebuilt_files_text, shown_hours};
 use countersign_explain::{lockout::Lockout, lockout::foresee};
@@ -165,15 +163,15 @@ fn revocations(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
     html! {
         @for entry in shown.iter().filter(|entry| entry.is_revoking) {
             @if let Some(index) = entry.index() {
-                section.card.hero.is-open {
-                    div.row {
-                        h2 {
-                            "A revocation of " a.wrap href=(links::page(&index)) { bdi { (links::release_name(id, &index)) } }
-                            " waits for signatures"
-                        }
-                        @if let Ok(Some(ReleaseSummary { begun: Some(begun), .. })) = summarise_release(head, &index) {
-                            (parts::progress(begun.tally))
-                        }
+                @let begun = summarise_release(head, &index).ok().flatten().and_then(|release| release.begun);
+                section.card.hero.is-open.is-doubted {
+                    h2 {
+                        a.wrap href=(links::page(&index)) { bdi { (links::release_name(id, &index)) } } ": "
+                        @match &begun { Some(begun) => (parts::how_many_revoke(begun)), None => "revocation begun" }
+                    }
+                    @if let Some(begun) = &begun {
+                        p.reason { q.wrap { bdi { (shown_text(&begun.reason)) } } }
+                        @for group in &begun.groups { p { (parts::group_progress(group)) } }
                     }
                     p { "Do not use this release until its revokers have decided." }
                 }
