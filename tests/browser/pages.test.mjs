@@ -25,6 +25,7 @@ const PAGES = {
   "release-collecting": `${app}/1.1/svc.index.json`,
   "release-revoked": `${app}/0.9/svc.index.json`,
   "release-with-a-begun-revocation": `/p/${root}/acme/many/1.3/svc.index.json`,
+  "release-with-builders": `/p/${root}/acme/built/1.0/svc.index.json`,
   "release-with-odd-names": `/p/${root}/acme/tools/2.0/svc.index.json`,
   "signers-pending": `${app}/svc.signers.pending/svc.signers.json`,
   "first-signers-pending": `/p/${root}/acme/new/svc.signers.pending/svc.signers.json`,
@@ -77,6 +78,10 @@ async function assertWellFormed(page, name) {
     language: document.documentElement.lang,
     inline: document.querySelectorAll("script:not([src]), style, [style], [onclick], [onerror]").length,
     small: [...document.querySelectorAll("pre, code")].filter((code) => parseFloat(getComputedStyle(code).fontSize) < 13).length,
+    touching: [...document.querySelectorAll("main .card + .card")].filter((card) => {
+      const gap = card.getBoundingClientRect().top - card.previousElementSibling.getBoundingClientRect().bottom;
+      return gap >= 0 && gap < 12;
+    }).length,
     overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
   }));
   assert.equal(seen.headings, 1, `${name} has one first heading`);
@@ -85,6 +90,7 @@ async function assertWellFormed(page, name) {
   assert.equal(seen.language, "en", name);
   assert.equal(seen.inline, 0, `${name} has nothing inline`);
   assert.equal(seen.small, 0, `${name} has commands in letters of less than 13 pixels`);
+  assert.equal(seen.touching, 0, `${name} has cards that touch`);
   assert.ok(seen.overflow <= 0, `${name} is ${seen.overflow} pixels too wide`);
 }
 

@@ -244,6 +244,11 @@ test("a begun revocation comes before everything else, however the release was f
   }
 });
 
+test("what its project wants reproduced is refused, with who got something else", () =>
+  withVerify(verifyAt("built/1.0"), async (page) => {
+    assertRefused(await verify(page, published("built/1.0/rebuilt")), /is not reproduced: it has 1 of 2; 1 more, and 1 builder got something else: rebuilt, and its project wants that/);
+  }));
+
 test("objections that stand are shown, however the release was found", async () => {
   for (const path of waysTo("many/1.4")) {
     await withVerify(path, async (page) => {

@@ -162,12 +162,18 @@ pub(super) fn difference_list(reproduction: &Reproduction, names: &Names) -> Mar
     people_who(&builders, &|builder: &Signer| html! { bdi { (builder_text(reproduction, &builder.key)) } })
 }
 
+/// Says in a sentence how far builders have reproduced a release. A commit that is cut short ends it.
+pub(super) fn how_reproduced(reproduction: &Reproduction, names: &Names) -> Markup {
+    let text = reproduction_text(reproduction, names);
+    html! { "It is " bdi { (text) } @if !text.ends_with('…') { "." } }
+}
+
 /// What builders make of a release: each with what it got, and from which commit.
 pub(super) fn rebuilds(reproduction: &Reproduction, names: &Names) -> Markup {
     html! {
         section.card aria-labelledby="rebuilds" {
             h2 #rebuilds { "Rebuilds" }
-            p { "It is " bdi { (reproduction_text(reproduction, names)) } "." }
+            p { (how_reproduced(reproduction, names)) }
             @if reproduction.is_required && !reproduction.is_reproduced() {
                 p { "The project wants it reproduced before anyone uses it, so clients refuse it." }
             }

@@ -11,7 +11,7 @@ use countersign_core::values::shown::{shown_count, shown_text};
 use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
 use countersign_explain::describe::proposal::ProposalDescription;
 use countersign_explain::describe::release::{ReleaseDescription, describe_release, summarise_release};
-use countersign_explain::reproduction::{different_text, reproduction_text};
+use countersign_explain::reproduction::different_text;
 use countersign_explain::words::{rebuilt_files_text, shown_hours};
 use countersign_explain::{lockout::Lockout, lockout::foresee};
 use countersign_store::Head;
@@ -145,7 +145,7 @@ fn newest_release(id: &RepoPath, release: &ReleaseDescription, visit: &Visit) ->
                 }
             }
             @if let Some(reproduction) = &release.reproduction {
-                p.meta { "It is " bdi { (reproduction_text(reproduction, &release.names)) } "." }
+                p.meta { (parts::how_reproduced(reproduction, &release.names)) }
             }
             @if let Some(source) = source {
                 (parts::command(links::client("download", source, visit.base_url.as_deref())))
