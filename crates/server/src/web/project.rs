@@ -19,7 +19,9 @@ use maud::{Markup, html};
 
 use crate::api::state::App;
 use crate::web::changes::{change_list, left_to_default};
-use crate::web::overview::{ProjectOverview, ReleaseCounts, ReleaseEntry, ReleaseList, describe_project};
+use crate::web::overview::{
+    ListedState, ProjectOverview, ReleaseCounts, ReleaseEntry, ReleaseList, describe_project,
+};
 use crate::web::proposal::{begun_veto, condition_summary, takes_force, why_vetoed};
 use crate::web::reply::{PageTrouble, Reply};
 use crate::web::{
@@ -28,7 +30,7 @@ use crate::web::{
 
 /// What the visitor wants of the list.
 struct Wanted {
-    state: Option<ReleaseState>,
+    state: Option<ListedState>,
     words: String,
 }
 
@@ -91,8 +93,8 @@ pub(super) fn show(app: &App, head: &Head, id: &RepoPath, visit: &Visit) -> Resu
 
 impl Wanted {
     fn of(visit: &Visit) -> Result<Self, PageTrouble> {
-        let state = visit.field("state").map(|name| ReleaseState::parse(&name)).transpose();
-        Ok(Self { state: state.map_err(|_| projects::no_such_page())?, words: visit.search.clone() })
+        let parse = |name: String| ListedState::parse(&name).ok_or_else(projects::no_such_page);
+        Ok(Self { state: visit.field("state").map(parse).transpose()?, words: visit.search.clone() })
     }
 
     fn is_all(&self) -> bool {
@@ -102,7 +104,7 @@ impl Wanted {
     /// The question as the fields of a query.
     fn fields(&self) -> [(&str, Option<&str>); 2] {
         let words = Some(self.words.as_str()).filter(|words| !words.is_empty());
-        [("state", self.state.map(ReleaseState::name)), ("q", words)]
+        [("state", self.state.map(ListedState::name)), ("q", words)]
     }
 }
 
@@ -255,8 +257,8 @@ fn notice(proposal: &ProposalDescription, now: Timestamp) -> Markup {
 }
 
 fn tabs(id: &RepoPath, counts: ReleaseCounts, wanted: &Wanted) -> Markup {
-    let tab = |name: &str, state: Option<ReleaseState>, number: usize| {
-        let address = links::page(id) + &links::query(&[("state", state.map(ReleaseState::name))]);
+    let tab = |name: &str, state: Option<ListedState>, number: usize| {
+        let address = links::page(id) + &links::query(&[("state", state.map(ListedState::name))]);
         let is_current = wanted.state == state;
         html! {
             a href=(address) aria-current=[is_current.then_some("page")] { (name) " " (shown_count(number)) }
@@ -265,9 +267,10 @@ fn tabs(id: &RepoPath, counts: ReleaseCounts, wanted: &Wanted) -> Markup {
     html! {
         nav.tabs aria-label="Releases by state" {
             (tab("All", None, counts.total()))
-            (tab("Complete", Some(ReleaseState::Complete), counts.complete))
-            (tab("Collecting", Some(ReleaseState::Collecting), counts.collecting))
-            (tab("Revoked", Some(ReleaseState::Revoked), counts.revoked))
+            @if counts.revoking > 0 { (tab("Revocation begun", Some(ListedState::Revoking), counts.revoking)) }
+            (tab("Complete", Some(ListedState::In(ReleaseState::Complete)), counts.complete))
+            (tab("Collecting", Some(ListedState::In(ReleaseState::Collecting)), counts.collecting))
+            (tab("Revoked", Some(ListedState::In(ReleaseState::Revoked)), counts.revoked))
         }
     }
 }
