@@ -39,6 +39,8 @@ const PAGES = {
   "docs-of-a-group": "/docs/reading",
   verify: "/verify",
   "verify-a-release": verifyAt("app/1.0"),
+  "verify-a-revoked-release": verifyAt("app/0.9"),
+  "verify-a-begun-revocation": verifyAt("many/1.3"),
   "verify-an-address": `/verify?url=${encodeURIComponent(`${site}/acme/app/1.0/extra/plug-in.tar.gz`)}`,
 };
 
@@ -264,6 +266,9 @@ test("no page of a project is longer than it must be", () =>
     await open(page, `/p/${root}/acme/many`);
     await page.getByRole("link", { name: /^Collecting/ }).click();
     assert.ok(await page.getByText("No release is in this state.").isVisible());
+    await page.getByRole("link", { name: "Revocation begun 1" }).click();
+    await page.waitForURL(/state=revocation_begun$/);
+    assert.equal(await page.locator(".releases tbody tr").count(), 1);
   }));
 
 test("feeds are XML that a browser reads", () =>
