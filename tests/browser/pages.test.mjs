@@ -25,6 +25,7 @@ const PAGES = {
   "release-collecting": `${app}/1.1/svc.index.json`,
   "release-revoked": `${app}/0.9/svc.index.json`,
   "release-with-a-begun-revocation": `/p/${root}/acme/many/1.3/svc.index.json`,
+  "release-with-builders": `/p/${root}/acme/built/1.0/svc.index.json`,
   "release-with-odd-names": `/p/${root}/acme/tools/2.0/svc.index.json`,
   "signers-pending": `${app}/svc.signers.pending/svc.signers.json`,
   "first-signers-pending": `/p/${root}/acme/new/svc.signers.pending/svc.signers.json`,
@@ -38,6 +39,8 @@ const PAGES = {
   "docs-of-a-group": "/docs/reading",
   verify: "/verify",
   "verify-a-release": verifyAt("app/1.0"),
+  "verify-a-revoked-release": verifyAt("app/0.9"),
+  "verify-a-begun-revocation": verifyAt("many/1.3"),
   "verify-an-address": `/verify?url=${encodeURIComponent(`${site}/acme/app/1.0/extra/plug-in.tar.gz`)}`,
 };
 
@@ -77,6 +80,10 @@ async function assertWellFormed(page, name) {
     language: document.documentElement.lang,
     inline: document.querySelectorAll("script:not([src]), style, [style], [onclick], [onerror]").length,
     small: [...document.querySelectorAll("pre, code")].filter((code) => parseFloat(getComputedStyle(code).fontSize) < 13).length,
+    touching: [...document.querySelectorAll("main .card + .card")].filter((card) => {
+      const gap = card.getBoundingClientRect().top - card.previousElementSibling.getBoundingClientRect().bottom;
+      return gap >= 0 && gap < 12;
+    }).length,
     overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
   }));
   assert.equal(seen.headings, 1, `${name} has one first heading`);
@@ -85,6 +92,7 @@ async function assertWellFormed(page, name) {
   assert.equal(seen.language, "en", name);
   assert.equal(seen.inline, 0, `${name} has nothing inline`);
   assert.equal(seen.small, 0, `${name} has commands in letters of less than 13 pixels`);
+  assert.equal(seen.touching, 0, `${name} has cards that touch`);
   assert.ok(seen.overflow <= 0, `${name} is ${seen.overflow} pixels too wide`);
 }
 
@@ -219,6 +227,34 @@ test("keys never break inside their prefix, and lead to their pages", () =>
     }
   }));
 
+test("what is said of a begun revocation has nothing green", () =>
+  withPage(browser, {}, async (page) => {
+    const begun = "many/1.3/svc.index.json";
+    await open(page, `/p/${root}/acme/${begun}`);
+    const signed = await page.locator(".hero .people li:not(.missing) a.key").getAttribute("href");
+    const asked = await page.locator(".hero .people .missing a.key").getAttribute("href");
+    for (const [path, said] of [
+      [`/p/${root}/acme/${begun}`, "main > *"],
+      [verifyAt("many/1.3"), "main > .card"],
+      [`/p/${root}/acme/many`, "main .card:has(.reason)"],
+      [`/p/${root}/acme/many`, ".releases tr"],
+      [signed, ".releases tr"],
+      [asked, ".releases tr"],
+    ]) {
+      await open(page, path);
+      const about = page.locator(said).filter({ hasText: /want it revoked|revocation begun/ });
+      assert.ok(await about.count(), path);
+      const isGreen = (all) => {
+        const probe = document.body.appendChild(Object.assign(document.createElement("i"), { className: "good" }));
+        const { color, backgroundColor } = getComputedStyle(probe);
+        const used = (one) => ["color", "backgroundColor", "borderLeftColor"].map((name) => getComputedStyle(one)[name]);
+        return all.flatMap((one) => [one, ...one.querySelectorAll("*")])
+          .filter((one) => used(one).some((found) => [color, backgroundColor].includes(found))).map((one) => one.outerHTML);
+      };
+      assert.deepEqual(await about.evaluateAll(isGreen), [], path);
+    }
+  }));
+
 test("no page of a project is longer than it must be", () =>
   withPage(browser, {}, async (page) => {
     await open(page, `/p/${root}/acme/many`);
@@ -230,6 +266,9 @@ test("no page of a project is longer than it must be", () =>
     await open(page, `/p/${root}/acme/many`);
     await page.getByRole("link", { name: /^Collecting/ }).click();
     assert.ok(await page.getByText("No release is in this state.").isVisible());
+    await page.getByRole("link", { name: "Revocation begun 1" }).click();
+    await page.waitForURL(/state=revocation_begun$/);
+    assert.equal(await page.locator(".releases tbody tr").count(), 1);
   }));
 
 test("feeds are XML that a browser reads", () =>

@@ -17,7 +17,7 @@ const SENTENCES = [
   [/^revoked$/, () => /^The release is revoked: /],
   // A revocation that does not hold is not looked into: whatever is shown as one is a reason not to use the file.
   [/^revocation: /, () => /^The (release is revoked|revocation is not valid): /],
-  [/^not reproduced$/, () => /^The release is not reproduced: it has (\d of \d; \d more|no file that builders make), and its project wants that before anyone uses it$/],
+  [/^not reproduced$/, () => /^The release is not reproduced: it has (\d of \d; \d more(, and 1 builder got something else: [^,]+)?|no file that builders make), and its project wants that before anyone uses it$/],
   [/^not a (bundle|history): (.*)$/, ([, kind]) => new RegExp(`^Not a ${kind === "bundle" ? kind : "chain"}: `)],
   [/^index: /, () => /^The index is not valid: /],
   [/^place: not an index$/, () => /^The index does not belong .* not the path of an index$/],

@@ -201,6 +201,8 @@ test("a file of more than 1 GiB is left to the command line", () =>
 test("a revoked release is refused, with its reason", () =>
   withVerify(verifyAt("app/0.9"), async (page) => {
     assertRefused(await verify(page, published("app/0.9/app.tar.gz")), /is revoked: "a flaw\\u\{202e\} in <b>everything<\/b>"$/);
+    const headline = `Do not use app.tar.gz: 0.9 of ${site}/acme/app is revoked: "a flaw\\u{202e} in <b>everything</b>"`;
+    assert.equal(await page.locator("#result h2").textContent(), headline);
     assert.equal(await page.locator("#result b").count(), 0);
     const newest = page.getByRole("link", { name: `The newest release of ${site}/acme/app` });
     assert.equal(await newest.getAttribute("href"), `/p/${root}/acme/app`);
@@ -233,7 +235,7 @@ test("a begun revocation comes before everything else, however the release was f
     await withVerify(path, async (page) => {
       const { outcome, lines, first } = await verify(page, published("many/1.3/program"));
       assert.equal(outcome, "doubted", path);
-      assert.equal(first, '! A revocation waits for more signatures: "wrong build"');
+      assert.equal(first, '! 1 of 2 revokers want it revoked: "wrong build"');
       assert.equal(await page.locator("#result h2").textContent(), 'Verified, but 1 of 2 revokers want it revoked: "wrong build"');
       assert.match(await page.locator("#result p").textContent(), /^program: 1\.3 of http:.*\/acme\/many, which this browser has not seen before$/);
       assert.ok(!lines.some((line) => /no revocation/.test(line)), lines.join("\n"));
@@ -241,6 +243,11 @@ test("a begun revocation comes before everything else, however the release was f
     });
   }
 });
+
+test("what its project wants reproduced is refused, with who got something else", () =>
+  withVerify(verifyAt("built/1.0"), async (page) => {
+    assertRefused(await verify(page, published("built/1.0/rebuilt")), /is not reproduced: it has 1 of 2; 1 more, and 1 builder got something else: rebuilt, and its project wants that/);
+  }));
 
 test("objections that stand are shown, however the release was found", async () => {
   for (const path of waysTo("many/1.4")) {

@@ -260,7 +260,7 @@ test("what builders got is told, and needed where the signers file says so", asy
   await refusal(verify(empty), "not_reproduced", / is not reproduced: it has no file that builders make, and /);
   // It is the project's own wish, so whether this is the project comes first.
   const lacking = bundles["not-reproduced-by-enough.json"];
-  const { details } = await refusal(verify(lacking), "not_reproduced", /^v1 of https:\/\/github\.com\/acme\/app is not reproduced: it has 1 of 2; 1 more, and /);
+  const { details } = await refusal(verify(lacking), "not_reproduced", /^v1 of https:\/\/github\.com\/acme\/app is not reproduced: it has 1 of 2; 1 more, and 1 builder got something else: app\.tar\.gz, and its project wants that before anyone uses it$/);
   assert.match(details.join(), /^svc-pub:\S{43} got something else: app\.tar\.gz from commit 0123456789ab…$/);
   await refusal(verify(lacking, { firstUse: undefined }), "unknown_signers");
   await refusal(verify(bundles["revoked-and-not-reproduced.json"]), "revoked");

@@ -160,6 +160,7 @@ impl Page {
                         a href=(links::PROJECTS) { "Projects" }
                         a href=(links::ALL_ACTIVITY) { "Activity" }
                         a href=(links::VERIFY) { "Verify" }
+                        a href=(links::CLIENT) { "Client" }
                         a href=(links::DOCS) { "API" }
                         a href=(links::HELP) { "Help" }
                     }

@@ -124,7 +124,8 @@ fn waiting_table(files: &[WaitingFile]) -> Markup {
                     }
                     @if !file.objections.is_empty() { " " (parts::objected(file.objections.len())) }
                 }
-                td role="cell" {
+                @let is_doubted = file.kind == WaitingKind::Revocation || file.rebuilds.as_ref().is_some_and(parts::is_unsettled);
+                td.is-doubted[is_doubted] role="cell" {
                     (parts::progress(Tally { collected: file.collected, needed: file.needed }))
                     @if file.completes { " " span.state.open { "this key completes it" } }
                 }

@@ -116,7 +116,35 @@ pub struct ReleaseEntry {
     pub has_rebuilds: bool,
 }
 
+/// The state as which lists of a project count and filter a release. A begun revocation takes the place of the stored one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListedState {
+    Revoking,
+    In(ReleaseState),
+}
+
+impl ListedState {
+    /// Its name in the address of a list.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Revoking => "revocation_begun",
+            Self::In(state) => state.name(),
+        }
+    }
+
+    pub fn parse(name: &str) -> Option<Self> {
+        if name == Self::Revoking.name() {
+            return Some(Self::Revoking);
+        }
+        ReleaseState::parse(name).ok().map(Self::In)
+    }
+}
+
 impl ReleaseEntry {
+    fn listed_state(&self) -> ListedState {
+        if self.is_revoking { ListedState::Revoking } else { ListedState::In(self.state) }
+    }
+
     /// The path of its index; `None` if an operator stored a name by hand that no path can spell.
     pub fn index(&self) -> Option<RepoPath> {
         Some(layout::index_in(&RepoPath::parse(&self.dir).ok()?))
@@ -126,9 +154,10 @@ impl ReleaseEntry {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReleaseCounts {
     pub collecting: usize,
+    /// The complete releases without a begun revocation.
     pub complete: usize,
     pub revoked: usize,
-    /// How many of the complete releases have a begun revocation.
+    /// The complete releases with a begun revocation.
     pub revoking: usize,
 }
 
@@ -194,11 +223,11 @@ impl ReleaseList {
 
     pub fn count(&self) -> ReleaseCounts {
         self.entries.iter().fold(ReleaseCounts::default(), |mut counts, entry| {
-            counts.revoking += usize::from(entry.is_revoking);
-            match entry.state {
-                ReleaseState::Collecting => counts.collecting += 1,
-                ReleaseState::Complete => counts.complete += 1,
-                ReleaseState::Revoked => counts.revoked += 1,
+            match entry.listed_state() {
+                ListedState::Revoking => counts.revoking += 1,
+                ListedState::In(ReleaseState::Collecting) => counts.collecting += 1,
+                ListedState::In(ReleaseState::Complete) => counts.complete += 1,
+                ListedState::In(ReleaseState::Revoked) => counts.revoked += 1,
             }
             counts
         })
@@ -214,10 +243,11 @@ impl ReleaseList {
     }
 
     /// Keeps those in a state, whose directory below the project contains `words` in any letter case.
-    pub fn filter(mut self, state: Option<ReleaseState>, words: &str) -> Self {
+    pub fn filter(mut self, state: Option<ListedState>, words: &str) -> Self {
         let (at, words) = (self.dir.as_str().len(), words.to_lowercase());
         self.entries.retain(|entry| {
-            state.is_none_or(|state| entry.state == state) && entry.dir[at..].to_lowercase().contains(&words)
+            state.is_none_or(|state| entry.listed_state() == state)
+                && entry.dir[at..].to_lowercase().contains(&words)
         });
         self
     }
@@ -249,7 +279,7 @@ impl ReleaseList {
 
 impl ReleaseCounts {
     pub fn total(&self) -> usize {
-        self.collecting + self.complete + self.revoked
+        self.collecting + self.complete + self.revoked + self.revoking
     }
 }
 

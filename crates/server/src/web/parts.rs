@@ -7,7 +7,9 @@ use countersign_core::documents::signers::{Group, Role, Signer, keys_of};
 use countersign_core::rules::{quorum::Tally, reproduction::Reproduction, stored::ReleaseState};
 use countersign_core::values::shown::{marked_name, shown_count, shown_text, shown_within};
 use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp, verifier_key::VerifierKey};
-use countersign_explain::describe::release::{ObjectionDescription, ReleaseDescription, ReleaseSummary};
+use countersign_explain::describe::release::{
+    ObjectionDescription, ReleaseDescription, ReleaseSummary, RevocationDescription,
+};
 use countersign_explain::log_strength::LogStrength;
 use countersign_explain::progress::{GroupProgress, Member, Names};
 use countersign_explain::reproduction::{builder_text, count_different, different_text, reproduction_text};
@@ -130,6 +132,11 @@ fn revocation_begun() -> Markup {
     html! { span.state.open { "revocation begun" } }
 }
 
+/// How many want a release revoked, in the words of every verdict (D238).
+pub(super) fn how_many_revoke(begun: &RevocationDescription) -> Markup {
+    html! { (begun.tally.collected) " of " (begun.tally.needed) " revokers want it revoked" }
+}
+
 /// The mark of objections beside the state.
 pub(super) fn objected(objections: usize) -> Markup {
     html! { span.state.bad { (count(objections, "objection", "objections")) } }
@@ -155,12 +162,18 @@ pub(super) fn difference_list(reproduction: &Reproduction, names: &Names) -> Mar
     people_who(&builders, &|builder: &Signer| html! { bdi { (builder_text(reproduction, &builder.key)) } })
 }
 
+/// Says in a sentence how far builders have reproduced a release. A commit that is cut short ends it.
+pub(super) fn how_reproduced(reproduction: &Reproduction, names: &Names) -> Markup {
+    let text = reproduction_text(reproduction, names);
+    html! { "It is " bdi { (text) } @if !text.ends_with('…') { "." } }
+}
+
 /// What builders make of a release: each with what it got, and from which commit.
 pub(super) fn rebuilds(reproduction: &Reproduction, names: &Names) -> Markup {
     html! {
         section.card aria-labelledby="rebuilds" {
             h2 #rebuilds { "Rebuilds" }
-            p { "It is " bdi { (reproduction_text(reproduction, names)) } "." }
+            p { (how_reproduced(reproduction, names)) }
             @if reproduction.is_required && !reproduction.is_reproduced() {
                 p { "The project wants it reproduced before anyone uses it, so clients refuse it." }
             }

@@ -10,10 +10,8 @@ use countersign_core::values::bounds::{PAGE_ROWS, SEARCH_CHARS};
 use countersign_core::values::shown::{shown_count, shown_text};
 use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
 use countersign_explain::describe::proposal::ProposalDescription;
-use countersign_explain::describe::release::{
-    ReleaseDescription, ReleaseSummary, describe_release, summarise_release,
-};
-use countersign_explain::reproduction::{different_text, reproduction_text};
+use countersign_explain::describe::release::{ReleaseDescription, describe_release, summarise_release};
+use countersign_explain::reproduction::different_text;
 use countersign_explain::words::{rebuilt_files_text, shown_hours};
 use countersign_explain::{lockout::Lockout, lockout::foresee};
 use countersign_store::Head;
@@ -21,7 +19,9 @@ use maud::{Markup, html};
 
 use crate::api::state::App;
 use crate::web::changes::{change_list, left_to_default};
-use crate::web::overview::{ProjectOverview, ReleaseCounts, ReleaseEntry, ReleaseList, describe_project};
+use crate::web::overview::{
+    ListedState, ProjectOverview, ReleaseCounts, ReleaseEntry, ReleaseList, describe_project,
+};
 use crate::web::proposal::{begun_veto, condition_summary, takes_force, why_vetoed};
 use crate::web::reply::{PageTrouble, Reply};
 use crate::web::{
@@ -30,7 +30,7 @@ use crate::web::{
 
 /// What the visitor wants of the list.
 struct Wanted {
-    state: Option<ReleaseState>,
+    state: Option<ListedState>,
     words: String,
 }
 
@@ -93,8 +93,8 @@ pub(super) fn show(app: &App, head: &Head, id: &RepoPath, visit: &Visit) -> Resu
 
 impl Wanted {
     fn of(visit: &Visit) -> Result<Self, PageTrouble> {
-        let state = visit.field("state").map(|name| ReleaseState::parse(&name)).transpose();
-        Ok(Self { state: state.map_err(|_| projects::no_such_page())?, words: visit.search.clone() })
+        let parse = |name: String| ListedState::parse(&name).ok_or_else(projects::no_such_page);
+        Ok(Self { state: visit.field("state").map(parse).transpose()?, words: visit.search.clone() })
     }
 
     fn is_all(&self) -> bool {
@@ -104,7 +104,7 @@ impl Wanted {
     /// The question as the fields of a query.
     fn fields(&self) -> [(&str, Option<&str>); 2] {
         let words = Some(self.words.as_str()).filter(|words| !words.is_empty());
-        [("state", self.state.map(ReleaseState::name)), ("q", words)]
+        [("state", self.state.map(ListedState::name)), ("q", words)]
     }
 }
 
@@ -147,7 +147,7 @@ fn newest_release(id: &RepoPath, release: &ReleaseDescription, visit: &Visit) ->
                 }
             }
             @if let Some(reproduction) = &release.reproduction {
-                p.meta { "It is " bdi { (reproduction_text(reproduction, &release.names)) } "." }
+                p.meta { (parts::how_reproduced(reproduction, &release.names)) }
             }
             @if let Some(source) = source {
                 (parts::command(links::client("download", source, visit.base_url.as_deref())))
@@ -165,15 +165,15 @@ fn revocations(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
     html! {
         @for entry in shown.iter().filter(|entry| entry.is_revoking) {
             @if let Some(index) = entry.index() {
-                section.card.hero.is-open {
-                    div.row {
-                        h2 {
-                            "A revocation of " a.wrap href=(links::page(&index)) { bdi { (links::release_name(id, &index)) } }
-                            " waits for signatures"
-                        }
-                        @if let Ok(Some(ReleaseSummary { begun: Some(begun), .. })) = summarise_release(head, &index) {
-                            (parts::progress(begun.tally))
-                        }
+                @let begun = summarise_release(head, &index).ok().flatten().and_then(|release| release.begun);
+                section.card.hero.is-open.is-doubted {
+                    h2 {
+                        a.wrap href=(links::page(&index)) { bdi { (links::release_name(id, &index)) } } ": "
+                        @match &begun { Some(begun) => (parts::how_many_revoke(begun)), None => "revocation begun" }
+                    }
+                    @if let Some(begun) = &begun {
+                        p.reason { q.wrap { bdi { (shown_text(&begun.reason)) } } }
+                        @for group in &begun.groups { p { (parts::group_progress(group)) } }
                     }
                     p { "Do not use this release until its revokers have decided." }
                 }
@@ -257,8 +257,8 @@ fn notice(proposal: &ProposalDescription, now: Timestamp) -> Markup {
 }
 
 fn tabs(id: &RepoPath, counts: ReleaseCounts, wanted: &Wanted) -> Markup {
-    let tab = |name: &str, state: Option<ReleaseState>, number: usize| {
-        let address = links::page(id) + &links::query(&[("state", state.map(ReleaseState::name))]);
+    let tab = |name: &str, state: Option<ListedState>, number: usize| {
+        let address = links::page(id) + &links::query(&[("state", state.map(ListedState::name))]);
         let is_current = wanted.state == state;
         html! {
             a href=(address) aria-current=[is_current.then_some("page")] { (name) " " (shown_count(number)) }
@@ -267,9 +267,10 @@ fn tabs(id: &RepoPath, counts: ReleaseCounts, wanted: &Wanted) -> Markup {
     html! {
         nav.tabs aria-label="Releases by state" {
             (tab("All", None, counts.total()))
-            (tab("Complete", Some(ReleaseState::Complete), counts.complete))
-            (tab("Collecting", Some(ReleaseState::Collecting), counts.collecting))
-            (tab("Revoked", Some(ReleaseState::Revoked), counts.revoked))
+            @if counts.revoking > 0 { (tab("Revocation begun", Some(ListedState::Revoking), counts.revoking)) }
+            (tab("Complete", Some(ListedState::In(ReleaseState::Complete)), counts.complete))
+            (tab("Collecting", Some(ListedState::In(ReleaseState::Collecting)), counts.collecting))
+            (tab("Revoked", Some(ListedState::In(ReleaseState::Revoked)), counts.revoked))
         }
     }
 }

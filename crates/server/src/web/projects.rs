@@ -170,7 +170,7 @@ fn counts(counts: ReleaseCounts) -> Markup {
     html! {
         @if counts.total() == 0 { span.none { "no releases" } }
         @if revoking > 0 { span.state.open { (parts::count(revoking, "revocation", "revocations")) " begun" } }
-        @if complete > revoking { span.state.good { (shown_count(complete - revoking)) " complete" } }
+        @if complete > 0 { span.state.good { (shown_count(complete)) " complete" } }
         @if collecting > 0 { span.state.open { (shown_count(collecting)) " collecting" } }
         @if revoked > 0 { span.state.bad { (shown_count(revoked)) " revoked" } }
     }

@@ -107,7 +107,7 @@ fn show_withdrawn(path: &RepoPath, withdrawal: &WithdrawalDescription) -> Reply 
     Reply::Page(Page { about: format!("{title}."), feed: Some(links::feed(path)), ..Page::new(title, body) })
 }
 
-fn revoked(revocation: &RevocationDescription) -> Markup {
+pub(super) fn revoked(revocation: &RevocationDescription) -> Markup {
     html! {
         section.card.hero.is-bad role="alert" aria-labelledby="revoked" {
             h2 #revoked { "Revoked: do not use this release" }
@@ -120,8 +120,8 @@ fn revoked(revocation: &RevocationDescription) -> Markup {
 
 pub(super) fn begun_revocation(revocation: &RevocationDescription, path: &RepoPath, visit: &Visit) -> Markup {
     html! {
-        section.card.hero.is-open role="alert" aria-labelledby="revocation" {
-            h2 #revocation { (revocation.tally.collected) " of " (revocation.tally.needed) " revokers want it revoked" }
+        section.card.hero.is-open.is-doubted role="alert" aria-labelledby="revocation" {
+            h2 #revocation { (parts::how_many_revoke(revocation)) }
             p.reason { q.wrap { bdi { (shown_text(&revocation.reason)) } } }
             @for group in &revocation.groups { (parts::group(group)) }
             p { "Do not use this release until its revokers have decided. They join with:" }

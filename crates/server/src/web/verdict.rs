@@ -6,7 +6,7 @@ use countersign_core::log::record::LoggedState;
 use countersign_core::proof::freshness::{QuorumCount, count_cosigned};
 use countersign_core::rules::{stored, stored::ReleaseState};
 use countersign_core::values::{path::RepoPath, time::Timestamp};
-use countersign_explain::{describe::release::ReleaseDescription, reproduction::reproduction_text};
+use countersign_explain::describe::release::ReleaseDescription;
 use countersign_store::Head;
 use maud::{Markup, html};
 
@@ -62,7 +62,7 @@ impl Verdict {
                     }
                 }
                 @if let Some(lacking) = lacking {
-                    p.lede { "Do not use it yet. It is " bdi { (reproduction_text(lacking, &release.names)) } "." }
+                    p.lede { "Do not use it yet. " (parts::how_reproduced(lacking, &release.names)) }
                 }
                 @if let Some(witnessed) = &self.witnessed { p.lede { (self.describe(witnessed)) } }
                 @if let Some(newest) = &self.newest {

@@ -9,7 +9,8 @@ use maud::{Markup, html};
 use crate::api::openapi::{EXAMPLE_PROJECT, Parameter, asset, lasting_page, text};
 use crate::api::{routing::RouteTable, state::App};
 use crate::http::{error::ApiError, sending::run_in_turn, sending::typed};
-use crate::web::{frame::Page, links, parts, release::begun_revocation, visit::Visit};
+use crate::web::release::{begun_revocation, revoked};
+use crate::web::{frame::Page, links, parts, visit::Visit};
 
 /// A part of the script.
 #[derive(Clone, Copy)]
@@ -148,6 +149,7 @@ impl Asked {
         html! {
             h1 { "Verify a file" }
             @if let Some(release) = release {
+                @if let Some(revocation) = &release.revocation { (revoked(revocation)) }
                 @if let Some(begun) = &release.begun_revocation { (begun_revocation(begun, &release.path, visit)) }
                 (parts::differences(release))
                 (parts::objections(&release.objections))

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use countersign_api::catalogue::compare_versions;
 use countersign_core::rules::stored::ReleaseState;
-use countersign_server::web::overview::{ReleaseCounts, ReleaseEntry, ReleaseList};
+use countersign_server::web::overview::{ListedState, ReleaseCounts, ReleaseEntry, ReleaseList};
 use countersign_store::catalogue::ProjectSearch;
 use countersign_testing::{path, steady};
 use proptest::prelude::*;
@@ -99,15 +99,19 @@ fn begun_revocations_come_first_and_lists_are_filtered() {
         list.see(&format!("p/{dir}/svc.index.json.signatures.json"));
     }
     list.see("p/v2.0-RC1/svc.index.json.signatures.json.pending");
-    assert_eq!((list.count().complete, list.count().revoking), (4, 1));
+    assert_eq!(list.count(), ReleaseCounts { complete: 3, collecting: 1, revoked: 0, revoking: 1 });
+    assert_eq!(list.count().total(), 5);
     assert_eq!(list.find_newest().unwrap().dir, "p/v1.10");
     let named = |list: ReleaseList| -> Vec<String> {
         list.newest(0..9).into_iter().map(|entry| entry.dir["p/".len()..].to_owned()).collect()
     };
     assert_eq!(named(list.clone()), ["v1.1", "v2.0-RC1", "v1.10", "v1.2", "v1.0"]);
     assert_eq!(named(list.clone().filter(None, "rc")), ["v2.0-RC1"]);
-    assert_eq!(named(list.clone().filter(Some(ReleaseState::Complete), "v1.1")), ["v1.1", "v1.10"]);
-    assert!(list.filter(Some(ReleaseState::Revoked), "").is_empty());
+    let filtered = |name, words| named(list.clone().filter(ListedState::parse(name), words));
+    assert_eq!(filtered("complete", "v1.1"), ["v1.10"]);
+    assert_eq!(filtered("revocation_begun", ""), ["v1.1"]);
+    assert_eq!(filtered("revoked", ""), [""; 0]);
+    assert_eq!(ListedState::parse("begun"), None);
 }
 
 #[test]

@@ -117,10 +117,16 @@ export function signatures(value, at) {
   return entries.size > 2000 ? fail(at, "more than 2,000") : entries;
 }
 
-export function history(value, at) {
-  const signed = { signers_config: text(), signatures, metadata: text(), metadata_signatures: signatures, timestamp: time };
-  return object({ entries: list(object({ ...signed, "agreed_at?": time })) })(value, at).entries;
-}
+const activation = object({
+  signers_config: text(),
+  signatures,
+  metadata: text(),
+  metadata_signatures: signatures,
+  timestamp: time,
+  "agreed_at?": time,
+});
+
+export const history = (value, at) => object({ entries: list(activation) })(value, at).entries;
 
 const metadata = object({
   version: oneOf(1),

@@ -63,8 +63,8 @@ async function attest(proof, { origin }, signerKeys, trust, now) {
   const times = [...newest].sort(([, a], [, b]) => Number(b.time - a.time));
   const enough = times.findIndex((_, i) => isMet(quorum, new Map(times.slice(0, i + 1))));
   const asOf = needed ? times[enough][1].time : null;
-  const said = { cosignatures: [...newest.values()], log: log?.signer };
-  return { asOf, needed, cosigned, replaying, witnesses: counted.length, ...said };
+  const cosignatures = [...newest.values()];
+  return { asOf, needed, cosigned, replaying, witnesses: counted.length, cosignatures, log: log?.signer };
 }
 
 // The last leaf has only left neighbours.

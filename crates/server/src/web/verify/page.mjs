@@ -5,19 +5,19 @@ import { checkFreshness } from "./freshness.mjs";
 import { hasEd25519 } from "./keys.mjs";
 import { judgeReproduction, refuseLacking, spellBuilder, spellReproduction } from "./reproduction.mjs";
 import { checkFile, refuseIf, verifyEvidence } from "./rules.mjs";
-import { quoted, shownName, shownText, urlOf } from "./values.mjs";
-import { spellSigners, spellVerdict, weighDoubts } from "./verdict.mjs";
+import { quoted, releaseOf, shownName, shownText, urlOf } from "./values.mjs";
+import { spellDoubt, spellSigners, spellVerdict, weighDoubts } from "./verdict.mjs";
 
 const [input, result, form] = ["file", "result", "ask"].map((id) => document.getElementById(id));
 const given = [...document.querySelectorAll("[data-index]")].map((item) => item.dataset);
 let runs = 0;
 
 // Text only, never markup.
-const element = (tag, text, className = "") =>
+const element = (tag, text = "", className = "") =>
   Object.assign(document.createElement(tag), { textContent: shownText(text), className });
 
 function listLines(lines) {
-  const all = element("ul", "");
+  const all = element("ul");
   for (const [mark, text, details = []] of lines) {
     const item = element("li", `${mark} ${text}`, mark === "✓" ? "passed" : "failed");
     item.append(...details.map((detail) => element("small", detail)));
@@ -26,12 +26,12 @@ function listLines(lines) {
   return all;
 }
 
-// What the worst of several outcomes is, for the frame around them.
+// The worst of several comes first.
 const OUTCOMES = ["refused", "doubted", "asking", "unsettled", "busy", "verified"];
 
-// One of the results. `plain` is for people; `lines` is everything that was checked, folded away if it passed.
+// `plain` is for people; `lines` is everything that was checked, folded away if it passed.
 function show(place, outcome, heading, { about = "", plain = [], lines = [], link } = {}) {
-  const folded = element("details", "");
+  const folded = element("details");
   folded.open = outcome === "refused";
   folded.append(element("summary", "What was checked"), listLines(lines));
   const parts = [element("h2", heading), about && element("p", about), plain[0] && listLines(plain), link, lines[0] && folded];
@@ -75,9 +75,9 @@ function spellMemory(project, verified) {
 }
 
 function spellDoubts({ begun, different, objections }) {
-  const waits = begun ? [["!", `A revocation waits for more signatures: ${quoted(begun.reason)}`]] : [];
+  const waits = begun ? [["!", spellDoubt({ begun })]] : [];
   const others = different.map((builder) => ["!", spellBuilder(builder, called), [builder.key]]);
-  const said = objections.map(({ key, name, text }) => ["!", `Objection by ${shownName(name ?? undefined)}: ${quoted(`${text}`)}`, [key]]);
+  const said = objections.map(({ text, ...signer }) => ["!", `Objection by ${called(signer)}: ${quoted(`${text}`)}`, [signer.key]]);
   return [...waits, ...others, ...said];
 }
 
@@ -92,10 +92,9 @@ function tellReproduction(reproduction, file) {
 }
 
 // A revoked release leads to a better one, by the page of its project.
-function linkToNewest({ index }) {
-  const project = JSON.parse(index).project_id;
+function linkToNewest(project) {
   const href = `/p/${project.split("/").map(encodeURIComponent).join("/")}`;
-  const paragraph = element("p", "");
+  const paragraph = element("p");
   paragraph.append(Object.assign(element("a", `The newest release of ${marked(urlOf(project))}`), { href }));
   return paragraph;
 }
@@ -139,7 +138,11 @@ async function verify(place, file, places) {
   } catch (error) {
     [outcome, heading] = ["refused", `Do not use ${file.name}`];
     plain.length = 0;
-    if (evidence?.revocation) link = linkToNewest(evidence);
+    if (error.revoked) {
+      const project = JSON.parse(evidence.index).project_id;
+      heading += `: ${marked(releaseOf(evidence.index_path, project))} ${error.revoked}`;
+      [about, link] = ["", linkToNewest(project)];
+    }
     lines.unshift(["✗", `${error.name === "Error" ? "" : "It could not be checked. "}${error.message}`, error.details]);
   }
   showNow(outcome, heading, { about, plain, lines, link });
@@ -148,7 +151,7 @@ async function verify(place, file, places) {
 function verifyAll(files) {
   runs += 1;
   form.hidden = true;
-  const places = files.map(() => element("article", ""));
+  const places = files.map(() => element("article"));
   result.replaceChildren(...places);
   files.forEach((file, i) => verify(places[i], file, given));
 }
@@ -161,6 +164,6 @@ if (await hasEd25519().catch(() => null)) {
   input.addEventListener("change", () => input.files[0] && verifyAll([...input.files]));
 } else {
   const why = isSecureContext ? "It does not offer Ed25519" : "This page did not come over https";
-  result.replaceChildren(element("article", ""));
+  result.replaceChildren(element("article"));
   show(result.firstChild, "refused", "This browser cannot verify here", { lines: [["✗", `${why}. Use the command line instead`]] });
 }

@@ -9,7 +9,7 @@ import { isCovered } from "./values.mjs";
 async function readStated({ index_path: path, rebuilds }, digest, key) {
   const { document, signature } = rebuilds?.get(key) ?? {};
   const isAbout = document?.rebuild_of === path && document.subject_digest === digest;
-  return isAbout && (await isSignedBy(key, await hash("SHA-512", utf8(document.text)), signature)) ? document : null;
+  return isAbout && (await isSignedBy(key, await hash("SHA-512", utf8(document.text)), signature)) ? document : {};
 }
 
 // `undefined` if they have no digest in common.
@@ -24,7 +24,7 @@ export async function judgeReproduction(evidence, { index, links, governing }) {
   const made = Math.max(0, links.findLastIndex(({ proposed }) => proposed <= index.mirrored_on));
   const between = links.slice(Math.min(at, made), Math.max(at, made) + 1);
   const judged = await Promise.all(between.map(({ signers }) => judge(evidence, index, signers)));
-  return judged.find(spellLack) ?? judge(evidence, index, governing);
+  return judged.find(spellLack) ?? judged[at - Math.min(at, made)];
 }
 
 async function judge(evidence, index, { rebuilds: policy, names }) {
@@ -37,7 +37,7 @@ async function judge(evidence, index, { rebuilds: policy, names }) {
   const [different, missing, sources] = [[], [], new Set()];
   for (const key of new Set(keysOf(builders))) {
     const builder = { key, name: names.get(key) ?? null };
-    const { files: got = [], source_commit: commit } = (await readStated(evidence, digest, key)) ?? {};
+    const { files: got = [], source_commit: commit } = await readStated(evidence, digest, key);
     const named = (is) => got.filter((file) => isSame(file.digests, listed.get(file.file_name)) === is).map((file) => file.file_name);
     const [same, files] = [named(true).filter((name) => agreed.get(name)?.add(key)), named(false)];
     if (same[0]) sources.add(commit);
@@ -52,11 +52,12 @@ async function judge(evidence, index, { rebuilds: policy, names }) {
 
 const NO_FILE = "it has no file that builders make";
 
-// Why clients refuse it: "is not reproduced: it has 1 of 2; 1 more, and …".
+// Why clients refuse it.
 export function spellLack(reproduction) {
-  const { covered, isRequired, isReproduced, collected, needed } = reproduction ?? {};
+  const { covered, isRequired, isReproduced, collected, needed, different } = reproduction ?? {};
   if (!isRequired || isReproduced) return null;
-  const lack = covered[0] ? `it has ${collected} of ${needed}; ${needed - collected} more` : NO_FILE;
+  const but = different[0] ? `, and ${spellDifferent(different)}` : "";
+  const lack = covered[0] ? `it has ${collected} of ${needed}; ${needed - collected} more${but}` : NO_FILE;
   return `is not reproduced: ${lack}, and its project wants that before anyone uses it`;
 }
 
@@ -66,6 +67,7 @@ export function refuseLacking(reproduction, called) {
 }
 
 const s = (count) => (count === 1 ? "" : "s");
+const ofBuilders = (count) => `${count} builder${s(count)}`;
 
 // At most four, and how many more.
 const few = (words, joint) => words.slice(0, 4).join(", ") + (words[4] ? `${joint}${words.length - 4} more` : "");
@@ -75,19 +77,17 @@ function spellCommits(commits) {
   return short && ` from commit${s(commits.length)} ${short}`;
 }
 
-export const spellBuilder = ({ files, commit, ...builder }, called) =>
-  `${called(builder)} got something else: ${few(files, " and ")}${spellCommits([commit])}`;
+const gotElse = (who, files) => `${who} got something else: ${few(files, " and ")}`;
 
-export function spellDifferent(different) {
-  const files = [...new Set(different.flatMap((builder) => builder.files))].sort();
-  return `${different.length} builder${s(different.length)} got something else: ${few(files, " and ")}`;
-}
+export const spellBuilder = ({ files, commit, ...builder }, called) => gotElse(called(builder), files) + spellCommits([commit]);
 
-// "reproduced by 1 of 2 (any 2 of 3 builders) from commit 0123456789ab…; 1 more from bob or carol"
+export const spellDifferent = (different) =>
+  gotElse(ofBuilders(different.length), [...new Set(different.flatMap((builder) => builder.files))].sort());
+
 export function spellReproduction({ builders, covered, collected, needed, commits, missing, isReproduced }, called, file) {
   if (!covered[0]) return `not reproduced: ${NO_FILE}`;
   if (file && !covered.includes(file)) return `${file} is not a file that builders make`;
-  const rules = builders.map(({ threshold, signers }) => `any ${threshold} of ${signers.length} builder${s(signers.length)}`);
+  const rules = builders.map(({ threshold, signers }) => `any ${threshold} of ${ofBuilders(signers.length)}`);
   const text = `reproduced by ${collected} of ${needed} (${rules.join(", and ")})${spellCommits(commits)}`;
   if (isReproduced) return text;
   const others = missing.map(called);

@@ -25,7 +25,7 @@ export const isMet = (groups, signed) => groups.length > 0 && groups.every((grou
 
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 
-// How many there are of those who are needed. Each group counts up to its threshold.
+// Each group counts up to its threshold.
 export const tally = (groups, signed) => ({
   collected: sum(groups.map((group) => Math.min(count(group, signed), group.threshold))),
   needed: sum(groups.map((group) => group.threshold)),
@@ -106,7 +106,8 @@ export async function verifyEvidence({ index_path: path, index: text, signatures
   refuseIf(!isMet(governing.artifact, signed), `Too few of the right keys have signed: ${counts.join("; ")}`);
   passed(`Enough of the right keys have signed: ${counts.join("; ")}`);
   const reason = await attempt("The revocation", () => JSON.parse(revocation?.document ?? null)?.reason);
-  refuseIf(revocation, `The release is revoked: ${quoted(`${reason}`)}`);
+  const revoked = `is revoked: ${quoted(`${reason}`)}`;
+  if (revocation) throw Object.assign(new Error(`The release ${revoked}`), { revoked });
   if (!begun) passed("The server shows no revocation");
   return { index, links, governing, signedBy: keysOf(governing.artifact).filter((key) => signed.delete(key)) };
 }

@@ -70,12 +70,10 @@ export const shownName = (name = "") => (/^[\p{Alphabetic}\p{N}\-_.@+]*$/u.test(
 export const nameOf = (path, project) =>
   path.slice(project.length + 1).replace(/^releases\/tag\/|\/svc\.index\.json$/g, "");
 
-// A project by its address.
 export function urlOf(project) {
   const [scheme, host, port, ...names] = project.split("/");
   const isUsual = `${scheme}/${port}` === "https/443" || `${scheme}/${port}` === "http/80";
   return [`${scheme}://${host}${isUsual ? "" : `:${port}`}`, ...names].join("/");
 }
 
-// A release as people name it, with its project.
 export const releaseOf = (path, project) => `${nameOf(path, project)} of ${urlOf(project)}`;

@@ -36,7 +36,6 @@ export async function weighDoubts({ index_path: path }, files, verified) {
   return { begun, different: verified.reproduction?.different ?? [], objections };
 }
 
-// Who has signed: "2 of the 3 people who can release acme/app signed this file: alice and bob".
 export const spellSigners = ({ index, governing, signedBy }, shorten) =>
   governing.artifact.map((group) => {
     const signed = keysOf([group]).filter((key) => signedBy.includes(key));
