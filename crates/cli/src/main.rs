@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let error = error.naming("NAME", named.as_deref().unwrap_or("NAME"));
+            let error = error.naming_option(&std::env::args_os().collect::<Vec<_>>());
             output.error(&error);
             error.exit_code()
         }
