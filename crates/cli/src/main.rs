@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let error = error.naming("NAME", named.as_deref().unwrap_or("NAME"));
+            let error = error.naming_option(&std::env::args_os().collect::<Vec<_>>());
             output.error(&error);
             error.exit_code()
         }
@@ -66,7 +67,7 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
         Command::Admin { command } => admin::run(command, &global, output),
         Command::Fsck(args) => fsck::run(args, output),
         Command::Config { command } => config::run(command.as_ref(), global, output),
-        Command::Init(args) => ask(global, output, async |session| init::run(session, &args)),
+        Command::Init(args) => ask(global, output, async |session| init::run(session, &args).await),
         Command::Keygen(args) => keygen::run(&global, &args, output),
         Command::Signers { command: SignersCommand::New(args) } => signers::make(&args, output),
         Command::Signers { command: SignersCommand::Check(args) } if signers::idle::names_file(&args) => {

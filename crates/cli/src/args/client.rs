@@ -563,7 +563,7 @@ pub(crate) struct GlobalArgs {
     #[arg(long, short = 'q', global = true)]
     pub(crate) quiet: bool,
 
-    /// Show whole keys in lists
+    /// Show whole keys and digests in lists
     #[arg(long, global = true)]
     pub(crate) full: bool,
 

@@ -6,6 +6,7 @@ use countersign_core::values::{key::PublicKey, path::RepoPath, path::is_this_mac
 use tokio::runtime::{Builder, Runtime};
 
 use crate::settings::client_config::{ClientConfig, ClientConfigFile, KnownServer};
+use crate::settings::config_dir::ConfigDir;
 use crate::words::{error::CliError, output, output::Confirmation, output::Output};
 use crate::{args::GlobalArgs, client::ServerClient, keys, keys::PublicHalf, keys::SigningKey};
 
@@ -45,6 +46,7 @@ impl Session {
     fn open(global: GlobalArgs, output: Output) -> Result<Self, CliError> {
         let config = match ClientConfigFile::locate() {
             Ok(file) => file.read()?,
+            Err(error) if ConfigDir::chosen().is_some() => return Err(error),
             // Without a home there is no configuration; commands that remember something say so.
             Err(_) => ClientConfig::default(),
         };

@@ -69,7 +69,14 @@ impl Session {
         done: &str,
         hint: &str,
     ) -> Result<Target, CliError> {
-        let target = self.find_signable(&ReleaseName::parse_one(names)?, Reader::Signer).await?;
+        let (target, is_project) = self.find_named(&ReleaseName::parse_one(names)?, Reader::Signer).await?;
+        if is_project && !target.shown.contains(&target.path) {
+            let project = target.shown.project();
+            return Err(CliError::usage(
+                format!("{project} is a project, and only a release can be {done}"),
+                format!("name a release: `countersign releases {project}` lists them"),
+            ));
+        }
         if layout::signable(&target.path) == Some(Signable::Index) {
             return Ok(target);
         }

@@ -78,11 +78,15 @@ impl ReleaseListing {
 
     /// The newest release (D77).
     pub(super) fn newest(&self) -> Option<&ListedRelease> {
-        find_newest(&self.releases, |release| ReleaseVersion {
-            dir: release.dir(),
-            state: release.state,
-            is_revoking: release.revocation_begun.is_some(),
-        })
+        find_newest(&self.releases, |release| version_of(release))
+    }
+
+    /// The newest release in this directory that clients do not refuse because builders have yet to reproduce it.
+    pub(super) fn newest_usable(&self, within: &RepoPath) -> Option<&ListedRelease> {
+        let is_usable = |release: &&ListedRelease| {
+            release.index_path.is_inside(within) && !release.rebuilds.as_ref().is_some_and(is_lacking)
+        };
+        find_newest(self.releases.iter().filter(is_usable), |release| version_of(release))
     }
 
     fn to_table(&self, project: &RepoPath, output: Output) -> Result<String, CliError> {
@@ -100,6 +104,19 @@ impl ReleaseListing {
         }
         Ok(table.to_string())
     }
+}
+
+fn version_of(release: &ListedRelease) -> ReleaseVersion<'_> {
+    ReleaseVersion {
+        dir: release.dir(),
+        state: release.state,
+        is_revoking: release.revocation_begun.is_some(),
+    }
+}
+
+/// Whether clients refuse a release until builders have reproduced it.
+pub(super) fn is_lacking(rebuilds: &ListedRebuilds) -> bool {
+    rebuilds.required && !rebuilds.reproduced
 }
 
 fn describe_state(release: &ListedRelease, is_newest: bool, output: Output) -> String {

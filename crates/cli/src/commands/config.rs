@@ -35,11 +35,13 @@ pub(crate) fn run(
 fn show(file: &ClientConfigFile, output: Output) -> Result<(), CliError> {
     let values = file.read()?.values();
     let mut lines = vec![file.path().display().to_string()];
-    lines.extend(
-        values.iter().map(|line| {
-            format!("  {:<7}  {}  ({})", line.setting.name(), shown_text(&line.value), line.scope)
-        }),
-    );
+    let mut scope = None;
+    for line in &values {
+        if scope.replace(&line.scope) != Some(&line.scope) {
+            lines.push(format!("for {}", line.scope));
+        }
+        lines.push(format!("  {:<7}  {}", line.setting.name(), shown_text(&line.value)));
+    }
     if values.is_empty() {
         lines.push(
             "  Nothing is set. `countersign config set server https://sign.example.org` sets a server for all \

@@ -4,16 +4,19 @@ use std::{path::Path, path::PathBuf, time::Duration, time::Instant};
 
 use countersign_core::documents::{index::PublishedFile, layout};
 use countersign_core::proof::{bundle::Staple, state::StateSubject, verify::VerifiedArtifact};
+use countersign_core::rules::reproduction::Reproduction;
 use countersign_core::values::{path::RepoPath, shown::shown_text};
-use countersign_explain::{
-    describe::release::RevocationDescription, progress::Names, verdict::shown_release,
-};
+use countersign_explain::describe::{Description, describe, release::RevocationDescription};
+use countersign_explain::{progress::Names, verdict::shown_release};
 use countersign_forge::download_url::{DownloadPlace, locate_download, locate_release_page};
 use countersign_forge::url::SourceUrl;
 
 use crate::args::{DownloadArgs, ProofArgs};
-use crate::client::targets::{NamedSubject, ReleaseName, ServerPath, no_complete_release, split_page};
+use crate::client::targets::{
+    NamedSubject, NamedTag, ReleaseName, ServerPath, no_complete_release, split_page,
+};
 use crate::client::{ServerClient, session::Reader, session::Session, state::Shown, state::StateQuestion};
+use crate::commands::catalogue::ReleaseListing;
 use crate::evidence::download::{Overwrite, WantedFile, matches_any};
 use crate::evidence::freshness::{ShownState, StateSource};
 use crate::evidence::release::{
@@ -134,17 +137,19 @@ impl FoundEvidence {
 
 /// Names the newest good release of the project beside one that is revoked, if the server has one.
 async fn name_newest(session: &Session, shown: &Shown, revoked: CliError) -> CliError {
-    let (path, project) = (shown.subject().path(), shown.project());
-    match shown.client.state(project, StateQuestion::Newest).await {
-        Ok(Some(newest)) if matches!(newest.subject(), StateSubject::Release(index) if index != path) => {
-            let path = newest.subject().path();
-            let (name, release) = (session.name_of(path, Some(project)), shown_release(path, project));
-            revoked.with_hint(format!(
-                "do not use the file. The newest good release is {release}: `countersign download {name}`"
-            ))
-        }
-        Ok(_) | Err(_) => revoked,
+    match say_newest(session, shown).await {
+        Some(newest) => revoked.with_hint(format!("do not use the file. {newest}")),
+        None => revoked,
     }
+}
+
+/// Says which release of the project is the newest good one, if it is another one and the server has it.
+pub(super) async fn say_newest(session: &Session, shown: &Shown) -> Option<String> {
+    let (path, project) = (shown.subject().path(), shown.project());
+    let newest = shown.client.state(project, StateQuestion::Newest).await.ok().flatten()?;
+    let StateSubject::Release(index) = newest.subject() else { return None };
+    let (name, release) = (session.name_of(index, Some(project)), shown_release(index, project));
+    (index != path).then(|| format!("The newest good release is {release}: `countersign download {name}`"))
 }
 
 /// Warns of a begun revocation and of builders who got something else, for commands that show no report.
@@ -175,7 +180,7 @@ pub(super) async fn find_evidence(session: &Session, name: &ReleaseName) -> Resu
             // It may be the address of a release's directory or of a project.
             Err(error) => match name.written_path() {
                 Some(path) => match client.state(&path, StateQuestion::Newest).await? {
-                    Some(shown) => choose_newest(session, &path, shown),
+                    Some(shown) => choose_newest(session, &path, shown).await,
                     None => Err(error),
                 },
                 None => Err(error),
@@ -210,6 +215,13 @@ fn is_project(path: &RepoPath) -> bool {
 pub(super) async fn find_release(session: &Session, name: &ReleaseName) -> Result<FoundEvidence, CliError> {
     let ServerPath { client, path, shown } = session.find_path(name, Reader::Downloader).await?;
     if let Some(shown) = shown {
+        let shown = match name.tag {
+            Some(NamedTag::Latest) => {
+                let project = shown.project().clone();
+                pass_over_lacking(session, &project, shown).await?
+            }
+            Some(NamedTag::Tag(_)) | None => shown,
+        };
         return FoundEvidence::of(shown);
     }
     // The page of a release means this one, and no release whose tag begins with its tag (D159).
@@ -219,15 +231,39 @@ pub(super) async fn find_release(session: &Session, name: &ReleaseName) -> Resul
         return FoundEvidence::at(&client, &index).await;
     }
     match client.state(&path, StateQuestion::Newest).await? {
-        Some(shown) => choose_newest(session, &path, shown),
+        Some(shown) => choose_newest(session, &path, shown).await,
         None => Err(no_complete_release(&client, &path)),
     }
 }
 
 /// What the server answers to the question for the release in a directory, or the newest one of a project.
-fn choose_newest(session: &Session, path: &RepoPath, shown: Shown) -> Result<FoundEvidence, CliError> {
+async fn choose_newest(session: &Session, path: &RepoPath, shown: Shown) -> Result<FoundEvidence, CliError> {
     session.check_newest(path, &shown)?;
-    FoundEvidence::of(shown)
+    let is_chosen = *shown.subject().path() != layout::index_in(path);
+    FoundEvidence::of(if is_chosen { pass_over_lacking(session, path, shown).await? } else { shown })
+}
+
+/// Goes on to the newest release that can be used, if builders have yet to reproduce the newest one (D261).
+async fn pass_over_lacking(session: &Session, path: &RepoPath, shown: Shown) -> Result<Shown, CliError> {
+    let (newest, project) = (shown.subject().path(), shown.project());
+    let Some(Description::Release(release)) =
+        describe(&shown.files, newest).map_err(|error| shown.unusable(error))?
+    else {
+        return Ok(shown);
+    };
+    if !release.reproduction.as_ref().is_some_and(Reproduction::is_lacking) {
+        return Ok(shown);
+    }
+    let listed = ReleaseListing::find(&shown.client, project).await?;
+    let within = if path.is_inside(project) { path } else { project };
+    let Some(usable) = listed.newest_usable(within) else { return Ok(shown) };
+    session.output.warn(&format!(
+        "{} is skipped: builders have not reproduced it yet, and its project requires that. The newest that can be used \
+         is {}.",
+        shown_release(newest, project),
+        session.name_of(&usable.index_path, Some(project))
+    ));
+    shown.client.state_at(&usable.index_path).await
 }
 
 impl<'a> WantedFile<'a> {

@@ -1,6 +1,6 @@
 //! `countersign init`: names a project's signers, and says which commands come next (D243).
 
-use std::{env, fs, io, io::IsTerminal as _, path::Path};
+use std::{env, ffi::OsStr, fs, io, io::IsTerminal as _, path::Path};
 
 use countersign_core::documents::signers::{Group, OriginKind, Signer};
 use countersign_core::rules::place::path_of_url;
@@ -21,11 +21,11 @@ use crate::words::output::{Output, ask_text, quote};
 use crate::words::{error::CliError, error::shown_path, table::People};
 use crate::{keys, keys::PublicHalf, keys::read_public_half};
 
-pub(crate) fn run(session: &Session, args: &InitArgs) -> Result<(), CliError> {
+pub(crate) async fn run(session: &Session, args: &InitArgs) -> Result<(), CliError> {
     // Before any question: an answer should not be in vain.
     let target = Path::new(wire::SIGNERS_FILE);
     check_absent(target)?;
-    let Answers { project, client, own, name, others, threshold } = Answers::gather(session, args)?;
+    let Answers { project, client, own, name, others, threshold } = Answers::gather(session, args).await?;
     let Project { path, pages } = &project;
     let made = match own {
         Some(_) => None,
@@ -47,7 +47,7 @@ pub(crate) fn run(session: &Session, args: &InitArgs) -> Result<(), CliError> {
     write_new(target, &file.write(), 0o666)?;
     session.remember(path, &client);
 
-    let steps = Steps::new(session, path, pages);
+    let steps = Steps::new(session, &project, &client);
     let names = Names::of([&file]);
     let people = People { names: &names, you: own };
     let listed = names.in_order(file.keys());
@@ -90,15 +90,15 @@ struct Answers {
 }
 
 impl Answers {
-    fn gather(session: &Session, args: &InitArgs) -> Result<Self, CliError> {
+    async fn gather(session: &Session, args: &InitArgs) -> Result<Self, CliError> {
         let mut questions = Questions::new(session.output);
         let project = find_project(&mut questions, args)?;
         let path = project.as_ref().map(|project| &project.path);
-        let server = choose_server(&mut questions, session, path)?;
+        let server = choose_server(&mut questions, session, path).await?;
         let own = find_own_key(session, path)?;
-        let others = gather_signers(&mut questions, args)?;
+        let others = gather_signers(&mut questions, args, own)?;
         let is_listed = own.is_some_and(|own| others.iter().any(|signer| signer.key == own.key));
-        let name = if is_listed { None } else { choose_name(&mut questions, args)? };
+        let name = if is_listed { None } else { choose_name(&mut questions, args, own, &others)? };
         let signers = others.len() + usize::from(!is_listed);
         let threshold = choose_threshold(&mut questions, args, signers)?;
         match (project, server, threshold) {
@@ -181,20 +181,38 @@ fn parse_project(url: &str) -> Result<Project, CliError> {
     Ok(Project { path, pages })
 }
 
-fn choose_server(
+/// A server that does not answer can be down for the moment, and nothing here needs it. So the user hears of it, and decides.
+async fn choose_server(
     questions: &mut Questions,
     session: &Session,
     project: Option<&RepoPath>,
 ) -> Result<Option<ServerClient>, CliError> {
     let open = |address: &str| ServerClient::new(address, session.output);
-    if let Some(server) = session.chosen_server(project) {
-        return open(server.address).map(Some);
-    }
-    if project.and_then(RepoPath::host).is_some_and(is_this_machine) {
-        return open(OWN_SERVER).map(Some);
+    let own = project.and_then(RepoPath::host).is_some_and(is_this_machine).then_some(OWN_SERVER);
+    if let Some(address) = session.chosen_server(project).map(|server| server.address).or(own) {
+        let client = open(address)?;
+        if let Err(error) = client.ping().await {
+            let address = client.address();
+            session.output.warn(&format!(
+                "warning: no signing server answers at {address}: {}. Check the address before you register the project.",
+                error.describe()
+            ));
+        }
+        return Ok(Some(client));
     }
     let question = "Which signing server, as in https://sign.example.org?";
-    questions.ask(question, None, "--server URL", open)
+    let mut silent = None;
+    loop {
+        let Some(client) = questions.ask(question, None, "--server URL", open)? else { return Ok(None) };
+        let Err(error) = client.ping().await else { return Ok(Some(client)) };
+        let address = client.address();
+        if silent.as_ref() == Some(&address) {
+            return Ok(Some(client));
+        }
+        let error = error.with_hint("correct the address, or give the same one again to keep it");
+        session.output.show(&session.output.describe_error(&error));
+        silent = Some(address);
+    }
 }
 
 /// A client takes a server that a signers file names over https only (D227).
@@ -214,28 +232,69 @@ fn find_own_key(session: &Session, project: Option<&RepoPath>) -> Result<Option<
 }
 
 /// The others. Only a person who gave none is asked.
-fn gather_signers(questions: &mut Questions, args: &InitArgs) -> Result<Vec<Signer>, CliError> {
-    let mut signers =
-        args.signers.iter().map(|signer| keys::parse_signer(signer)).collect::<Result<Vec<_>, _>>()?;
+fn gather_signers(
+    questions: &mut Questions,
+    args: &InitArgs,
+    own: Option<PublicHalf>,
+) -> Result<Vec<Signer>, CliError> {
+    let mut signers: Vec<Signer> = Vec::new();
+    let parse = |text: &str, before: &[Signer]| {
+        let signer = keys::parse_signer(text)?;
+        check_together(before, &signer)?;
+        // A name that is given beforehand cannot be asked for again.
+        match &args.name {
+            Some(name) if own.is_none_or(|own| own.key != signer.key) => {
+                check_together(std::slice::from_ref(&signer), &as_signer(own, name)?)?;
+            }
+            Some(_) | None => {}
+        }
+        Ok(signer)
+    };
+    for text in &args.signers {
+        let signer = parse(text, &signers)?;
+        signers.push(signer);
+    }
     if !signers.is_empty() || !questions.is_terminal {
         return Ok(signers);
     }
     let question = "Another signer, as in bob=bob.pub? (Nothing if that is all.)";
-    let parse = |answer: &str| match answer {
-        "" => Ok(None),
-        answer => keys::parse_signer(answer).map(Some),
-    };
-    while let Some(signer) = ask_text(questions.output, question, None, parse)? {
-        signers.push(signer);
+    loop {
+        let parse = |answer: &str| match answer {
+            "" => Ok(None),
+            answer => parse(answer, &signers).map(Some),
+        };
+        match ask_text(questions.output, question, None, parse)? {
+            Some(signer) => signers.push(signer),
+            None => return Ok(signers),
+        }
     }
-    Ok(signers)
 }
 
-fn choose_name(questions: &mut Questions, args: &InitArgs) -> Result<Option<String>, CliError> {
+/// Refuses a signer whose key or name cannot stand in one file with those before.
+fn check_together(before: &[Signer], signer: &Signer) -> Result<(), CliError> {
+    let signers = before.iter().chain([signer]).cloned().collect();
+    make_plain(Group { threshold: 1, signers }, Vec::new())
+        .map(drop)
+        .map_err(|error| error.with_hint("every signer is listed once, with a name of their own"))
+}
+
+/// The user under this name. If the key is not made yet, another new one stands for it.
+fn as_signer(own: Option<PublicHalf>, name: &str) -> Result<Signer, CliError> {
+    let key = own.map_or_else(|| keys::generate("", None).map(|made| made.public), |own| Ok(own.key))?;
+    let format = own.and_then(|own| own.format).unwrap_or(KeyFormat::Ed25519);
+    Ok(Signer { key, name: Some(name.to_owned()), format })
+}
+
+fn choose_name(
+    questions: &mut Questions,
+    args: &InitArgs,
+    own: Option<PublicHalf>,
+    others: &[Signer],
+) -> Result<Option<String>, CliError> {
     const FLAG: &str = "--name NAME";
     let parse = |name: &str| match name {
         "" => Err(CliError::usage("your name is empty", format!("pass {FLAG}"))),
-        name => Ok(name.to_owned()),
+        name => check_together(others, &as_signer(own, name)?).map(|()| name.to_owned()),
     };
     let user = env::var("USER").ok().filter(|user| !user.is_empty());
     match &args.name {
@@ -279,7 +338,8 @@ struct Steps {
 }
 
 impl Steps {
-    fn new(session: &Session, project: &RepoPath, pages: &ProjectPages) -> Self {
+    fn new(session: &Session, project: &Project, client: &ServerClient) -> Self {
+        let Project { path: project, pages } = project;
         let file = wire::SIGNERS_FILE;
         let url = quote(&pages.signers_file(&find_branch().unwrap_or_else(|| "main".to_owned())));
         let name = short_form(project, std::slice::from_ref(project));
@@ -287,6 +347,13 @@ impl Steps {
         let given = env::var_os("COUNTERSIGN_KEY");
         let key = session.global.key.as_deref().filter(|key| given.as_deref() != Some(key.as_os_str()));
         let key = key.map(|key| format!(" --key {}", quote(&key.display().to_string()))).unwrap_or_default();
+        // Registering makes it the project's server, for the commands behind it.
+        let is_other =
+            session.config.server_for(Some(project)).is_some_and(|set| !set.is_at(&client.address()));
+        let given = env::var_os("COUNTERSIGN_SERVER");
+        let named = session.named_server().filter(|_| is_other);
+        let server = named.filter(|named| given.as_deref() != Some(OsStr::new(named)));
+        let server = server.map(|server| format!(" --server {}", quote(server))).unwrap_or_default();
         let publish = match pages.kind {
             OriginKind::FileServer => format!("publish {file} as {url}"),
             OriginKind::Github | OriginKind::Gitlab | OriginKind::Forgejo => {
@@ -299,7 +366,7 @@ impl Steps {
         };
         Self {
             publish,
-            register: format!("countersign register {url}{key}"),
+            register: format!("countersign register {url}{server}{key}"),
             sign: format!("countersign sign {name}{key}"),
             release,
         }

@@ -114,16 +114,19 @@ fn choose_passphrase(
             "pass --password-file FILE, or --no-password for a key without one",
         ));
     }
-    let first = passphrase::ask(&format!("Passphrase for {}: ", shown_path(file)))?;
-    if first.is_empty() {
-        let message = "no key was made: the passphrase is empty";
-        return Err(CliError::usage(message, "pass --no-password for a key without one"));
+    let mut again = "";
+    loop {
+        let first = passphrase::ask(&format!("{again}Passphrase for {}: ", shown_path(file)))?;
+        if first.is_empty() {
+            let message = "no key was made: the passphrase is empty";
+            return Err(CliError::usage(message, "pass --no-password for a key without one"));
+        }
+        let second = passphrase::ask("The same passphrase again: ")?;
+        if first.as_bytes() == second.as_bytes() {
+            return Ok(Some(first));
+        }
+        again = "The two passphrases differ. ";
     }
-    let second = passphrase::ask("The same passphrase again: ")?;
-    if first.as_bytes() != second.as_bytes() {
-        return Err(CliError::usage("no key was made: the two passphrases differ", "run it again"));
-    }
-    Ok(Some(first))
 }
 
 /// Writes a key, and its public `line` beside it: both files or none, unless the machine stops in between. Then what is there

@@ -24,7 +24,7 @@ use crate::evidence::comparison::{Comparison, ForOpenpgp, MatchOutcome, compare}
 use crate::evidence::release::{ShownRelease, find_rebuilds, require_release};
 use crate::evidence::review::describe_comparison;
 use crate::words::error::{CliError, ErrorKind, shown_path};
-use crate::words::{output::Several, table::People, table::when_text};
+use crate::words::{output::Several, output::quote, table::People, table::when_text};
 
 /// The time between two words of one builder.
 const STEP: Duration = Duration::from_millis(1);
@@ -316,7 +316,10 @@ fn names_no_builders(name: &str, project: &RepoPath, current: Option<&SignersFil
     }
     CliError::other(
         format!("the signers file of {} names no builders", marked_name(project.as_str())),
-        "its maintainers add them: `countersign signers edit PROJECT --add builder:NAME=KEY --threshold builder:N`",
+        format!(
+            "its maintainers add them: `countersign signers edit {} --add builder:NAME=KEY --threshold builder:N`",
+            quote(project.as_str())
+        ),
     )
 }
 
@@ -335,9 +338,10 @@ fn check_builder(to_state: &ToState, you: &PublicKey) -> Result<(), CliError> {
     if to_state.accepted_signers().contains(you) {
         return Ok(());
     }
+    let project = to_state.subject.project();
     Err(CliError::other(
-        format!("{you} is not a builder of {}", marked_name(to_state.subject.project().as_str())),
-        "check --key; `countersign status PROJECT` shows the builders",
+        format!("{you} is not a builder of {}", marked_name(project.as_str())),
+        format!("check --key; `countersign status {}` shows the builders", quote(project.as_str())),
     ))
 }
 

@@ -5,12 +5,14 @@ mod request;
 use std::collections::BTreeMap;
 
 use countersign_api::{answers::SignedResponse, catalogue::WaitingKind, state::DroppedReleases};
+use countersign_core::documents::signers::{RebuildPolicy, SignersFile};
 use countersign_core::documents::{
     layout, layout::Signable, signatures::OtherFormatsFile, signatures::SignatureSet, statement::Revocation,
 };
 use countersign_core::proof::to_sign::{SigningRequest, ToSign};
+use countersign_core::rules::stored::ReleaseState;
 use countersign_core::values::{key::PublicKey, other_format::OtherFormat, path::RepoPath, time::Timestamp};
-use countersign_explain::describe::describe;
+use countersign_explain::{describe::Description, describe::describe, reproduction::reproduction_text};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -246,10 +248,13 @@ async fn sign_one(
     let drops = if is_in_force { shown.drops() } else { DroppedReleases::default() };
     let (dropped_text, dropped) = (dropped_text(&drops), drops.releases);
     let server = client.address();
-    let progress = match is_complete {
-        true => None,
-        false => client.state_at(&path).await.ok().and_then(|shown| say_progress(&shown, &path)),
-    };
+    let current = shown.signers()?;
+    let is_asked = |rebuilds: &RebuildPolicy| rebuilds.required;
+    let progress =
+        match is_complete && !current.as_ref().and_then(SignersFile::rebuilds).is_some_and(is_asked) {
+            true => None,
+            false => client.state_at(&path).await.ok().and_then(|shown| say_progress(&shown, &path)),
+        };
     Ok(Some(Signed {
         path,
         you,
@@ -264,9 +269,16 @@ async fn sign_one(
     }))
 }
 
-/// Says what is missing, and from whom, if a file still collects signatures.
+/// Says what is missing, and from whom: signatures, or builders without whom no one can use a complete release.
 fn say_progress(shown: &Shown, path: &RepoPath) -> Option<String> {
     let description = describe(&shown.files, path).ok().flatten()?;
+    if let Description::Release(release) = &description
+        && release.state == ReleaseState::Complete
+        && let Some(lacking) = release.reproduction.as_ref().filter(|reproduction| reproduction.is_lacking())
+    {
+        let text = reproduction_text(lacking, &release.names);
+        return Some(format!("complete, but no one can use it before builders have reproduced it: {text}"));
+    }
     (!description.missing().is_empty()).then(|| format!("it {}", description.progress()))
 }
 

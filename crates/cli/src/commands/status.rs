@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::client::session::{Reader, Session};
 use crate::client::{state::Vetoed, targets::ReleaseName, targets::Target};
+use crate::commands::download::say_newest;
 use crate::commands::status::standing::{Status, not_found, not_pending};
 use crate::evidence::release::{
     describe_earlier_objections, earlier_objections_json, find_withdrawal, say_withdrawn,
@@ -45,7 +46,10 @@ pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliE
     args.outputs.append(&[("INDEX", path.as_str()), ("STATE", status.state_name())])?;
     let name = session.name_of(path, None);
     let you = session.own_key();
-    let text = session.output.list(&status.text(&name, you, session.output));
+    let mut text = session.output.list(&status.text(&name, you, session.output));
+    if status.is_revoked() && !session.output.is_json() {
+        text.extend(say_newest(session, shown).await.map(|newest| format!("\n{newest}")));
+    }
     session.output.answer(&text, &status.json(path))
 }
 

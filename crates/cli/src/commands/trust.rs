@@ -4,8 +4,9 @@ use countersign_core::proof::{log_pin::LogPin, trust::Pin, trust::Root};
 use countersign_core::values::{path::RepoPath, shown::quoted, shown::shown_text};
 use serde_json::{Value, json};
 
+use crate::client::targets::{ReleaseName, find_project};
 use crate::words::{error::CliError, output, output::Confirmation, output::Output};
-use crate::{args::TrustCommand, client::targets::find_project, settings::trust::TrustFile};
+use crate::{args::TrustCommand, settings::trust::TrustFile};
 
 pub(crate) fn run(
     command: &TrustCommand,
@@ -24,7 +25,8 @@ pub(crate) fn run(
 
 fn list(trust: &TrustFile, output: Output) -> Result<(), CliError> {
     let store = trust.read()?;
-    let mut text: Vec<String> = store.projects.iter().map(|(project, pin)| describe(project, pin)).collect();
+    let mut text: Vec<String> =
+        store.projects.iter().map(|(project, pin)| describe(project, pin, output)).collect();
     text.extend(store.logs.iter().map(|(key, pin)| describe_log(key, pin)));
     if text.is_empty() {
         text.push(
@@ -66,22 +68,22 @@ fn unknown(name: &str) -> CliError {
     )
 }
 
-fn describe(project: &RepoPath, pin: &Pin) -> String {
+fn describe(project: &RepoPath, pin: &Pin, output: Output) -> String {
     let root = match &pin.root {
         Root::Origin(url) => format!("by the signers file at {}", shown_text(url)),
-        Root::Digest(digest) => format!("by the digest {}", digest.to_prefixed()),
+        Root::Digest(digest) => format!("by the digest {}", output.digest(digest)),
     };
-    let mut lines = vec![project.to_string(), format!("  accepted {} {root}", pin.accepted_at)];
+    let mut lines = vec![project.to_string(), format!("  accepted {}\n    {root}", pin.accepted_at)];
     for link in &pin.history {
         lines.push(format!(
-            "  signers since {}: {}",
+            "  signers since {}\n    {}",
             link.activated_at,
-            link.signers_file_digest.to_prefixed()
+            output.digest(&link.signers_file_digest)
         ));
     }
     lines.extend(pin.log.iter().map(|log| format!("  log {}", shown_text(log.name()))));
     for (path, seen) in &pin.revocations {
-        lines.push(format!("  revoked {}: {path}: {}", seen.revoked_at, quoted(&seen.reason)));
+        lines.push(format!("  revoked {}\n    {path}\n    {}", seen.revoked_at, quoted(&seen.reason)));
     }
     lines.join("\n")
 }
@@ -95,9 +97,12 @@ fn forget_project(
     let unknown = || unknown(name);
     let store = trust.read()?;
     let accepted: Vec<RepoPath> = store.projects.keys().cloned().collect();
+    if ReleaseName::parse_one(&[name.to_owned()]).is_err() {
+        return Err(unknown());
+    }
     let project = &find_project(name, &accepted)?.ok_or_else(unknown)?;
     let pin = store.projects.get(project).ok_or_else(unknown)?;
-    output.show_question(&describe(project, pin), confirmation);
+    output.show_question(&describe(project, pin, output.with_keys(true)), confirmation);
     output::confirm(confirmation, "Forget this project, its history and the revocations seen?")?;
     trust.change(|store| store.projects.remove(project))?.ok_or_else(unknown)?;
     trust.forget_history(project);

@@ -22,6 +22,7 @@ use crate::evidence::freshness::{ShownState, StateSource, read_staple};
 use crate::evidence::report::{AcceptedRelease, AlsoIn, CheckedFile, Report, also_in_text};
 use crate::evidence::{download, download::hash_file, proof, proof::Network, release::shown_name};
 use crate::words::error::{CliError, ErrorKind, shown_path};
+use crate::words::output::quote;
 use crate::{args::VerifyArgs, settings::config_dir::read_bounded};
 
 pub(crate) async fn run(session: &Session, args: &VerifyArgs) -> Result<(), CliError> {
@@ -171,7 +172,7 @@ async fn verify_by_digest(session: &Session, args: &VerifyArgs, files: &[GivenFi
     let mut releases: BTreeMap<RepoPath, FoundFiles> = BTreeMap::new();
     let mut failed: Vec<FailedFiles> = Vec::new();
     for GivenFile { path, .. } in files {
-        match find_by_digest(session, &clients, path).await {
+        match find_by_digest(session, args, &clients, path).await {
             Ok(listings) => {
                 let (listing, also_in) = choose_project(session, args, path, listings)?;
                 let Listing { client, index, project, .. } = listing;
@@ -289,6 +290,7 @@ struct Listing {
 /// The complete releases that list the file, and behind them the revoked ones, of which the evidence says when and why.
 async fn find_by_digest(
     session: &Session,
+    args: &VerifyArgs,
     clients: &[ServerClient],
     path: &Path,
 ) -> Result<Vec<Listing>, CliError> {
@@ -328,10 +330,18 @@ async fn find_by_digest(
         ));
     }
     let servers: Vec<String> = clients.iter().map(ServerClient::address).collect();
+    let known = session.known_projects();
+    let project = match (&args.project, known.as_slice()) {
+        (Some(project), _) => quote(project),
+        (None, [only]) => quote(only.as_str()),
+        (None, _) => "PROJECT".to_owned(),
+    };
     Err(CliError::unverified(
         format!("{file} is in no complete release that {} knows", servers.join(" or ")),
-        "do not use it. A release that still collects signatures is not found by its files: `countersign releases` \
-         with its project shows it. If you know where the file came from, pass --url URL; another server: --server URL",
+        format!(
+            "do not use it. A release that still collects signatures is not found by its files: `countersign releases \
+             {project}` shows it. If you know where the file came from, pass --url URL; another server: --server URL"
+        ),
     ))
 }
 

@@ -24,7 +24,14 @@ impl ConfigDir {
         // A relative directory would mean another one in each place that the program is started from.
         let set = |name| env::var_os(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
         let base = set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config")));
-        let dir = set("COUNTERSIGN_CONFIG_DIR").or_else(|| base.map(|base| base.join("countersign")));
+        let own = Self::chosen();
+        if let Some(own) = own.as_ref().filter(|own| !own.is_absolute()) {
+            return Err(CliError::usage(
+                format!("COUNTERSIGN_CONFIG_DIR is {}, which is not a full path", shown_path(own)),
+                "set it to a full path, such as \"$PWD/config\"",
+            ));
+        }
+        let dir = own.or_else(|| base.map(|base| base.join("countersign")));
         let dir = dir.ok_or_else(|| {
             CliError::usage(
                 "there is no place to remember which projects were accepted: HOME is not set, or not absolute",
@@ -32,6 +39,11 @@ impl ConfigDir {
             )
         })?;
         Ok(Self { dir })
+    }
+
+    /// The directory that the user chose.
+    pub(crate) fn chosen() -> Option<PathBuf> {
+        env::var_os("COUNTERSIGN_CONFIG_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from)
     }
 
     pub(crate) fn file(&self, name: &str) -> PathBuf {

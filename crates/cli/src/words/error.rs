@@ -1,6 +1,7 @@
 //! Why a command failed, and what to do about it. The kind sets the exit code. Paths are shown as users type them.
 
-use std::{error::Error, ffi::OsString, fmt, io, path::Path, path::PathBuf, process::ExitCode};
+use std::ffi::{OsStr, OsString};
+use std::{error::Error, fmt, io, path::Path, path::PathBuf, process::ExitCode};
 
 use countersign_api::error_code::ErrorCode;
 use countersign_core::rules::decide::proposal::DropRefusal;
@@ -16,6 +17,9 @@ use serde_json::{Map, Value};
 /// The hint if a reason is too short or too long.
 pub(crate) const REASON_HINT: &str = "give a --reason of 1 to 1,000 characters";
 const _: () = assert!(REASON_CHARS == 1_000, "the hint says so");
+
+/// The detail with the user's file that could not be read or written.
+const FILE_DETAIL: &str = "file";
 
 /// What went wrong, as scripts need to know it. The numbers are documented in docs/cli.md.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -101,7 +105,32 @@ impl CliError {
             io::ErrorKind::PermissionDenied => "check who owns it and its mode",
             _ => "check the disk and the path",
         };
-        Self::other(message, hint).because(source)
+        let named = Value::from(path.display().to_string());
+        Self::other(message, hint).because(source).with_detail(FILE_DETAIL, named)
+    }
+
+    /// Says in the hint which option named the file, if one of these arguments did.
+    #[must_use]
+    pub(crate) fn naming_option(mut self, arguments: &[OsString]) -> Self {
+        let Some(path) = self.details.get(FILE_DETAIL).and_then(Value::as_str).map(Path::new) else {
+            return self;
+        };
+        // A file cannot be written because of the directory that it is in.
+        let is_named = |value: &OsStr| {
+            !value.is_empty() && (path.starts_with(value) || Path::new(value).parent() == Some(path))
+        };
+        let options = arguments.iter().zip(arguments.iter().skip(1)).filter_map(|(option, value)| {
+            let option = option.to_str().filter(|option| option.starts_with('-'))?;
+            is_named(value).then_some(option)
+        });
+        let joined = arguments.iter().filter_map(|argument| {
+            let (option, value) = argument.to_str()?.split_once('=')?;
+            (option.starts_with('-') && is_named(OsStr::new(value))).then_some(option)
+        });
+        if let Some(option) = options.chain(joined).next() {
+            self.hint = format!("{} names it: {}", shown_text(option), self.hint);
+        }
+        self
     }
 
     #[must_use]

@@ -5,7 +5,7 @@ use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::{fs::OpenOptions, io, path::PathBuf};
 
 use clap::{Args, ValueEnum, builder::styling::AnsiColor, builder::styling::Style};
-use countersign_core::values::shown::{is_unseen, shown_text};
+use countersign_core::values::{digest::Sha512, shown::is_unseen, shown::shown_text};
 use serde_json::{Value, json};
 
 use crate::words::error::{CliError, ErrorKind};
@@ -25,7 +25,7 @@ pub(crate) struct Output {
     json: bool,
     quiet: bool,
     color: bool,
-    /// Whether lists show whole keys.
+    /// Whether lists show whole keys and digests.
     full: bool,
 }
 
@@ -51,6 +51,11 @@ impl Output {
     /// A list in which signers are only read, with short keys (D54). What people decide on keeps whole keys.
     pub(crate) fn list(&self, text: &str) -> String {
         if self.full { text.to_owned() } else { shorten_keys(text) }
+    }
+
+    /// A digest in a list, short unless whole keys are shown.
+    pub(crate) fn digest(&self, digest: &Sha512) -> String {
+        if self.full { digest.to_prefixed() } else { format!("sha512:{}…", digest.short()) }
     }
 
     /// An output for work that shows nothing.

@@ -85,6 +85,25 @@ pub(crate) fn seconds_text(seconds: u64) -> String {
     }
 }
 
+/// The most characters of a line in a narrow window.
+const NARROW: usize = 60;
+const INDENT: usize = 14;
+
+/// Lists things behind a title, on as many lines as they need.
+pub(crate) fn listed_lines(title: &str, listed: &[String]) -> Vec<String> {
+    let mut lines = vec![format!("  {title:<11} ")];
+    for (i, text) in listed.iter().enumerate() {
+        let text = if i + 1 < listed.len() { format!("{text}, ") } else { text.clone() };
+        match lines.last_mut() {
+            Some(line) if width(line) <= INDENT || width(line) + width(text.trim_end()) <= NARROW => {
+                line.push_str(&text);
+            }
+            Some(_) | None => lines.push(format!("{:INDENT$}{text}", "")),
+        }
+    }
+    lines.iter().map(|line| line.trim_end().to_owned()).collect()
+}
+
 // Signers in the words of this client: names first, in the order of the signers file, and the user marked.
 
 /// The names of signers, and which of them the user is.

@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 
 use crate::args::StatusArgs;
 use crate::client::{session::Session, state::Shown, state::Vetoed, targets::Target};
+use crate::commands::catalogue::{ReleaseListing, is_lacking};
 use crate::commands::signers::rebuilds_to_json;
-use crate::commands::{catalogue::ReleaseListing, status::standing::Status};
+use crate::commands::status::standing::Status;
 use crate::words::{error::CliError, output::Output, table::People, table::when_text};
 
 /// How many open releases are named.
@@ -81,6 +82,10 @@ impl ProjectStanding<'_> {
             format!("{}, complete since {at}", shown_name(release, project))
         });
         lines.push(format!("  newest      {newest}"));
+        if self.listed.newest().and_then(|newest| newest.rebuilds.as_ref()).is_some_and(is_lacking) {
+            let lacking = output.bad("not reproduced yet");
+            lines.push(format!("              {lacking}: clients refuse it until then"));
+        }
         let open: Vec<String> = self
             .revoking()
             .map(|release| describe_revocation(release, project, output))

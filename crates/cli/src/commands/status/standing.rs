@@ -19,7 +19,8 @@ use crate::evidence::release::{
     describe_different, describe_earlier_objections, describe_objections, earlier_objections_json,
     objections_json, reproduction_json,
 };
-use crate::words::{error::CliError, output::Output, table::People, table::when_text};
+use crate::words::table::{People, listed_lines, when_text};
+use crate::words::{error::CliError, output::Output};
 
 /// The standing of a file that collects signatures, or did.
 pub(super) struct Status {
@@ -71,6 +72,10 @@ impl Status {
         Ok(Some(Self { description, drops: shown.drops() }))
     }
 
+    pub(super) fn is_revoked(&self) -> bool {
+        self.description.state() == ReleaseState::Revoked
+    }
+
     /// The state, for programs.
     pub(super) fn state_name(&self) -> &'static str {
         match self.description.state() {
@@ -92,6 +97,8 @@ impl Status {
                 shown.extend(describe_earlier_objections(&release.earlier_objections, you));
                 lines.extend(shown.iter().map(|line| format!("  {line}")));
                 if let Some(revocation) = &release.revocation {
+                    let by = people.list(revocation.signed.iter().map(|member| member.signer.key));
+                    lines.push(format!("  revoked     {} by {by}", when_text(revocation.timestamp)));
                     lines.push(format!("  reason      {}", quoted(&revocation.reason)));
                 }
                 lines.push(progress);
@@ -108,10 +115,15 @@ impl Status {
                 lines.extend(conditions.flat_map(|condition| describe_condition(condition, output)));
             }
         }
-        lines.push(format!("  signed      {}", people.list_or(self.description.signed(), "no one")));
+        let list = |keys, none: &str| -> Vec<String> {
+            let listed = people.names.in_order(keys).into_iter();
+            let listed: Vec<String> = listed.map(|signer| output.list(&people.name(signer.key))).collect();
+            if listed.is_empty() { vec![none.to_owned()] } else { listed }
+        };
+        lines.extend(listed_lines("signed", &list(self.description.signed(), "no one")));
         if self.description.state() == ReleaseState::Collecting {
-            let missing = people.list_or(self.description.missing(), "no one who is needed");
-            lines.push(format!("  not signed  {missing}"));
+            let missing = list(self.description.missing(), "no one who is needed");
+            lines.extend(listed_lines("not signed", &missing));
         }
         match &self.description {
             Description::Release(release) => lines.extend(describe_formats(&release.formats)),

@@ -102,7 +102,12 @@ fn what_is_required_is_waited_for_and_refused_before() {
     let scene = Scene::new(true);
     let (computer, index) = (&scene.computer, scene.index.as_str());
     scene.rebuild("dora", "same").ok();
-    scene.complete();
+    let project = scene.world.id("acme/app");
+    scene.rebuild("alice", "same").failed(1).says(&[&format!("`countersign status {project}`")]);
+    let lacking = ["complete, but no one can use it", "reproduced by 1 of 2", "1 more from emil or frida"];
+    scene.sign("alice", &[]).ok();
+    scene.sign("bob", &[]).ok().says(&lacking);
+    computer.run(&["status", &project]).ok().says(&["not reproduced yet: clients refuse it"]);
     let lacking = "1.0 of ";
     let refused = computer.download(&scene.url()).failed(3);
     refused.says(&[lacking, "is not reproduced: it has 1 of 2; 1 more", "countersign status"]);
@@ -121,6 +126,14 @@ fn what_is_required_is_waited_for_and_refused_before() {
     computer.run(&["bundle", index, "-o", "bundle.json"]).ok();
     let verify = ["verify", "app.gz", "--bundle", "bundle.json"];
     computer.run(&verify).ok().says(&["reproduced by 2 of 2"]);
+    // A newer release that no builder has reproduced yet is no reason to be left without one.
+    add_files(&scene.world, "acme/app/1.1", &[("new.gz", b"new")], &[&person("alice"), &person("bob")]);
+    for (name, dir) in [(project.as_str(), "newest"), ("acme/app@latest", "latest")] {
+        let downloaded = computer.run(&["download", name, "-o", dir]).ok();
+        downloaded.says(&["1.1 of ", "is skipped: builders have not reproduced it yet", "Verified"]);
+        assert!(computer.path(dir).join("app.gz").exists());
+    }
+    computer.run(&["download", &project, "1.1"]).failed(3).says(&["is not reproduced"]);
     // A bundle without the statements shows no release that may be used.
     let bundle = String::from_utf8(computer.read("bundle.json")).unwrap();
     assert!(bundle.contains("\"rebuilds\""));

@@ -128,17 +128,23 @@ fn init_asks_for_all_it_needs_and_replaces_nothing() {
         })
     };
     // An answer that cannot be used is asked for again, and the others are kept.
-    let answers: [(&str, &str); 10] = [
+    let answers: [(&str, &str); 16] = [
         ("Where is the project", "acme/app\n"),
         ("is not the address of a project", ""),
         ("Where is the project", "https://codeberg.org/acme/app\n"),
         ("Which signing server", "sign.example.org\n"),
         ("error:", ""),
-        ("Which signing server", "https://sign.example.org\n"),
+        ("Which signing server", "https://127.0.0.1:9\n"),
+        ("cannot be reached", ""),
+        ("Which signing server", "https://127.0.0.1:9\n"),
         ("Another signer", "bob\n"),
         ("error:", ""),
         ("Another signer", "bob=bob.pub\n"),
+        ("Another signer", "carol=bob.pub\n"),
+        ("error:", ""),
         ("Another signer", "\n"),
+        ("your name in the signers file? [dave]", "bob\n"),
+        ("error:", ""),
     ];
     let Some(mut terminal) = init(&[]) else { return };
     answers.iter().for_each(|(question, answer)| terminal.answer(question, answer));
@@ -155,7 +161,7 @@ fn init_asks_for_all_it_needs_and_replaces_nothing() {
     let key = fs::read_to_string(home.join(".ssh/id_ed25519.pub")).unwrap();
     assert!(key.ends_with(" dave\n"), "{key}");
     let signers = String::from_utf8(computer.read("svc.signers.json")).unwrap();
-    assert!(signers.contains("https://sign.example.org"), "{signers}");
+    assert!(signers.contains("https://127.0.0.1:9"), "{signers}");
     for (name, mode) in [(".ssh", 0o40700), (".ssh/id_ed25519", 0o100_600)] {
         assert_eq!(fs::metadata(home.join(name)).unwrap().mode(), mode, "{name}");
     }

@@ -42,6 +42,8 @@ fn the_configuration_directory_follows_the_environment() {
     assert!(own.join("trust.json").exists());
     run(&[("HOME", text(&home)), ("XDG_CONFIG_HOME", "")]).ok().says_nothing_of(&["first time"]);
     run(&[]).failed(2).says(&["COUNTERSIGN_CONFIG_DIR"]);
+    let relative = [("HOME", text(&home)), ("COUNTERSIGN_CONFIG_DIR", "own")];
+    run(&relative).failed(2).says(&["COUNTERSIGN_CONFIG_DIR is own", "full path"]);
 }
 
 #[test]
