@@ -11,7 +11,7 @@ use crate::progress::{Names, list_called};
 
 /// The most files and commits that a sentence names.
 const MOST_NAMED: usize = 4;
-/// As many digits of a commit as tell commits apart.
+/// A sentence shows so many digits of a commit, which tell commits apart.
 const COMMIT_DIGITS: usize = 12;
 
 /// Reads how far the release at `path` is reproduced; `None` if its signers file names no builders. Only then it reads the

@@ -171,7 +171,7 @@ impl Report<'_> {
         }
     }
 
-    /// How far the release is reproduced, and which of the files are none that builders make.
+    /// How far the release is reproduced, and each verified file that builders do not make.
     fn describe_rebuilds(&self, names: &Names) -> Vec<String> {
         let Some(reproduction) = &self.release.accepted.artifact.reproduction else { return Vec::new() };
         let not_built = |file: &CheckedFile<'_>| not_built_text(reproduction, &file.file.file_name);

@@ -54,7 +54,7 @@ pub enum Role {
     Admin,
     Master,
     Revocation,
-    /// Those who build releases anew from their source. They sign nothing but what they got (D259).
+    /// Builders make releases anew from their source. They sign nothing but what they got (D259).
     Builder,
 }
 

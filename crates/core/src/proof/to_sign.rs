@@ -199,7 +199,7 @@ impl SigningRequest {
             .map_err(|error| ToSignError::Index { path: path(), error })?;
         check_place(&index, &self.path).map_err(|error| ToSignError::Place { path: path(), error })?;
         let chain = verify_history(&self.history, &index.project_id)?;
-        // Whoever verifies the release goes by the time in it (D261).
+        // Clients that verify the release go by the time in it (D261).
         if let Some(since) = chain.rebuilds_required_from()
             && chain.proposed_by(index.mirrored_on) < since
         {

@@ -16,9 +16,9 @@ pub struct Reproduction {
     pub is_required: bool,
     /// Each file that builders make, with those who got the same.
     pub files: BTreeMap<AssetName, BTreeSet<PublicKey>>,
-    /// Those who got something else, with the names of these files.
+    /// The builders who got something else, with the names of these files.
     pub different: BTreeMap<PublicKey, Vec<AssetName>>,
-    /// Those who have stated anything, with the commit that they built.
+    /// The builders who have stated anything, with the commit that they built.
     pub commits: BTreeMap<PublicKey, String>,
     /// What the least reproduced file has.
     pub tally: Tally,
