@@ -305,7 +305,7 @@ impl Claim {
             return Some(Self::Create);
         }
         let titled = |title: &'static str| Some((title, subject_of(first, title)?));
-        let (title, path) = TITLES.into_iter().find_map(titled)?;
+        let (title, path) = snapshot::TITLES.into_iter().find_map(titled)?;
         let sign = |file, completes| Some(Self::Sign { file, signer: by?, completes });
         let veto = |project, completes| Some(Self::Veto { project, master: by?, completes });
         let object = |index, stands| Some(Self::Object { index, objector: by?, stands });
@@ -335,15 +335,6 @@ impl Claim {
         }
     }
 }
-
-/// The titles that a subject follows. The title of a completion stands before the one that it begins with.
-#[rustfmt::skip]
-const TITLES: [&str; 19] = [
-    snapshot::REGISTER, snapshot::PROPOSE, snapshot::REPLACE, snapshot::ACTIVATE, snapshot::AGREE, snapshot::RECORD_VETO,
-    snapshot::VETO, snapshot::COMPLETE, snapshot::SIGN, snapshot::ADD, snapshot::CORRECT, snapshot::WITHDRAW,
-    snapshot::OBJECT, snapshot::TAKE_BACK_OBJECTION, snapshot::REBUILD, snapshot::REBUILD_OTHERWISE, snapshot::RECORD_REVOCATION,
-    snapshot::REVOKE, snapshot::DROP,
-];
 
 /// The path behind a title.
 fn subject_of(line: &str, title: &str) -> Option<RepoPath> {

@@ -149,6 +149,13 @@ pub const RECORD_REVOCATION: &str = "Record a revocation signature on";
 pub const REVOKE: &str = "Revoke";
 pub const DROP: &str = "Drop the pending signers of";
 
+/// The titles that a subject follows. The title of a completion stands before the one that it begins with.
+#[rustfmt::skip]
+pub const TITLES: [&str; 19] = [
+    REGISTER, PROPOSE, REPLACE, ACTIVATE, AGREE, RECORD_VETO, VETO, COMPLETE, SIGN, ADD, CORRECT, WITHDRAW, OBJECT,
+    TAKE_BACK_OBJECTION, REBUILD, REBUILD_OTHERWISE, RECORD_REVOCATION, REVOKE, DROP,
+];
+
 /// The beginnings of the lines below the title.
 pub const BY: &str = "By: ";
 pub const FROM: &str = "From: ";

@@ -9,7 +9,8 @@ use tempfile::TempDir;
 use super::nodes::{Cluster, await_that, read};
 use crate::support::mirrors::{await_tip, tip_of};
 use crate::support::receiver::{Manner, Receiver};
-use crate::support::{Person, Request, SignersFile, TestServer, World, server::Launch, webhooks::webhook};
+use crate::support::{Person, Request, SignersFile, TestServer, World};
+use crate::support::{past::past, rewriting::import, server::Launch, webhooks::webhook};
 
 fn postgres() -> Option<Postgres> {
     Postgres::start_with(PostgresOptions {
@@ -28,7 +29,7 @@ fn admin(postgres: &Postgres, command: &str, data_dir: &Path) -> Launch {
 #[track_caller]
 fn answer(launch: &Launch) -> Value {
     let output = launch.output();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{output:?}");
     serde_json::from_slice(&output.stdout).expect("a JSON answer")
 }
 
@@ -79,6 +80,50 @@ fn a_stopped_server_moves_into_an_empty_database_and_nowhere_else() {
     let status = answer(&admin(&postgres, "status", &dir));
     assert_eq!(status["newest"]["commit"], tip.as_str());
     assert_eq!(status["nodes"].as_array().map(Vec::len), Some(2), "{status}");
+}
+
+#[test]
+fn a_node_replays_everything_that_a_server_does() {
+    let Some(postgres) = postgres() else { return };
+    let mut first = TestServer::prepare(|launch| launch);
+    import(&first.repository(), &past().commits);
+    answer(&admin(&postgres, "init", &first.data_dir()));
+    start_node(&mut first, &postgres);
+    let second =
+        TestServer::start_with(|launch| launch.arg("--dev").env("COUNTERSIGN_DATABASE", &postgres.url()));
+    await_tip(&second, &tip_of(&first).expect("commits"));
+}
+
+#[test]
+fn no_server_with_a_dropped_statement_moves_and_no_node_takes_it_from_the_database() {
+    let Some(postgres) = postgres() else { return };
+    let lie = past().with_a_dropped_difference();
+    let [mut liar, honest] = [(); 2].map(|()| TestServer::prepare(|launch| launch.arg("--dev")));
+    let ids = import(&liar.repository(), &lie);
+    let [.., base, head] = ids.as_slice() else { panic!("two commits") };
+    let refused = admin(&postgres, "init", &liar.data_dir()).output();
+    let said = String::from_utf8_lossy(&refused.stdout).into_owned();
+    assert!(
+        !refused.status.success() && said.contains(&format!("the commit {head} breaks the rules")),
+        "{said}"
+    );
+    import(&honest.repository(), &lie[..lie.len() - 1]);
+    assert_eq!(answer(&admin(&postgres, "init", &honest.data_dir()))["commit"], base.as_str());
+    liar.start_again();
+    let body: String = liar
+        .get(&format!("/v1/journal?after={base}"))
+        .body
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    postgres.sql(&format!(
+        "insert into svc_batch (seq, id, node, base, head, commits, body) select max(seq) + 1, gen_random_uuid(), 'liar', \
+         decode('{base}', 'hex'), decode('{head}', 'hex'), 1, decode('{body}', 'hex') from svc_batch"
+    ));
+    let node =
+        TestServer::start_with(|launch| launch.arg("--dev").env("COUNTERSIGN_DATABASE", &postgres.url()));
+    node.await_log("a batch breaks the rules: this node passes over it", 1);
+    assert_eq!(tip_of(&node).as_ref(), Some(base));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use countersign_core::rules::snapshot::TITLES;
 use tempfile::TempDir;
 
 use crate::support::{
@@ -22,11 +23,9 @@ fn everything_that_a_server_does_is_legal() {
     let checked = fsck(&clone(&dir, &["--mirror"]), &[]);
     checked.is_clean();
     assert_eq!(checked.json["commits"], past.commits.len());
-    for title in [
-        "Register", "Propose", "Replace", "Sign and", "Activate", "Add", "Correct", "Record", "Revoke",
-        "Drop",
-    ] {
-        let is_there = past.subjects().iter().any(|subject| subject.starts_with(title));
+    for title in TITLES {
+        let begins = format!("{title} http");
+        let is_there = past.subjects().iter().any(|subject| subject.starts_with(&begins));
         assert!(is_there, "the past has nothing that begins with {title}: {:#?}", past.subjects());
     }
 }

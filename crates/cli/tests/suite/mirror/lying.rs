@@ -1,7 +1,5 @@
 //! An origin that sends commits that it made up. The mirror stops before them, says which, and keeps serving.
 
-use tempfile::TempDir;
-
 use crate::support::hostile::{HostileServer, Lie};
 use crate::support::mirrors::{commits_of, start_mirror, tip_of, url_of};
 use crate::support::{
@@ -9,21 +7,11 @@ use crate::support::{
     waiting::wait_until,
 };
 
-/// A server on this repository, which does not check its history.
-fn serve(repository: &std::path::Path) -> TestServer {
-    let mut server = TestServer::prepare(|launch| launch.arg("--dev"));
-    std::fs::create_dir(server.data_dir()).unwrap();
-    std::fs::rename(repository, server.repository()).unwrap();
-    server.start_again();
-    server
-}
-
 /// The whole journal of the past that has everything in it, as the real server writes it.
 fn honest_journal() -> String {
-    let dir = TempDir::new().unwrap();
-    let copy = dir.path().join("repo.git");
-    past().git().run(&["clone", "--quiet", "--mirror", ".", copy.to_str().unwrap()]);
-    let server = serve(&copy);
+    let mut server = TestServer::prepare(|launch| launch.arg("--dev"));
+    past().git().run(&["clone", "--quiet", "--mirror", ".", server.repository().to_str().unwrap()]);
+    server.start_again();
     let journal = send(server.address(), &Request::get("/v1/journal")).body;
     String::from_utf8(journal).expect("text")
 }
@@ -84,9 +72,9 @@ fn a_commit_that_the_rules_do_not_give_is_refused() {
     commits[at].write(&complete, set);
     commits[at].message = commits[at].message.replacen("Sign", "Sign and complete", 1);
     commits.truncate(at + 1);
-    let dir = TempDir::new().unwrap();
-    let ids = import(&dir.path().join("repo.git"), &commits);
-    let origin = serve(&dir.path().join("repo.git"));
+    let mut origin = TestServer::prepare(|launch| launch.arg("--dev"));
+    let ids = import(&origin.repository(), &commits);
+    origin.start_again();
     let mirror = start_mirror(&url_of(&origin));
     let taken = assert_refused(&mirror, &format!("the commit {} breaks the rules", ids[at]));
     assert_eq!((taken, tip_of(&mirror).as_deref()), (at, Some(ids[at - 1].as_str())));

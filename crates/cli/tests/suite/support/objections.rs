@@ -64,6 +64,27 @@ pub(crate) fn object(world: &World, by: &Person, path: &str, text: Option<&str>)
     world.post_as(by, "/v1/object", &body)
 }
 
+/// A veto of the pending signers of a project.
+pub(crate) fn veto_document(world: &World, name: &str, reason: &str, at: Timestamp) -> String {
+    json!({
+        "veto": reason,
+        "project_id": world.id(name),
+        "signers_file_digest": digest_of(world, &world.pending_path(name)),
+        "previous": digest_of(world, &world.active_path(name)),
+        "timestamp": at.to_string(),
+    })
+    .to_string()
+}
+
+pub(crate) fn veto_body(by: &Person, path: &str, document: &str) -> Value {
+    json!({
+        "file_path": path,
+        "veto_json": document,
+        "signature": by.sign_bytes(document.as_bytes()),
+        "public_key": by.body_key(),
+    })
+}
+
 /// States what came from the source: a file of this content in a checksums file, with other values for some fields.
 pub(crate) fn rebuild(
     world: &World,

@@ -2,14 +2,14 @@
 
 use std::sync::OnceLock;
 
-use countersign_core::values::time::Timestamp;
+use countersign_core::{documents::rebuilds::RebuildsFile, values::time::Timestamp};
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::objections::{objection, objection_body};
+use super::objections::{objection, objection_body, rebuild, veto_body, veto_document};
 use super::people::{Person, now};
 use super::rewriting::{Commit, export};
-use super::signers::{SignersFile, days_ago};
+use super::signers::{SignersFile, days_ago, named_group};
 use super::{git::Git, server::Launch, world::World, world::checksums};
 use crate::support::person;
 
@@ -68,6 +68,19 @@ impl Past {
         entry.content.clone()
     }
 
+    /// The commits up to one that breaks the rules, which comes last: when emil states what he got, what dora stated is gone.
+    pub(crate) fn with_a_dropped_difference(&self) -> Vec<Commit> {
+        let index = "acme/built/v1/svc.index.json";
+        let at = self.find("Record a rebuild of", index);
+        let path = format!("{}.rebuilds.json", self.path(index));
+        let [before, mut after] = [at - 1, at]
+            .map(|at| RebuildsFile::parse(&self.content(at, &path)).expect("what builders state"));
+        before.entries.keys().for_each(|dora| drop(after.entries.remove(dora).expect("it is there")));
+        let mut commits = self.commits[..=at].to_vec();
+        commits[at].write(&path, after.write());
+        commits
+    }
+
     pub(crate) fn subjects(&self) -> Vec<&str> {
         self.commits.iter().map(Commit::subject).collect()
     }
@@ -97,6 +110,8 @@ fn live(world: &mut World) {
 
     live_with_objections(world);
     live_with_one_key(world);
+    live_with_builders(world);
+    live_with_vetoes(world);
     live_with_a_dropped_registration(world);
     // What is under way at the end.
     let v3 = world.add_release(&alice, "acme/app/v3");
@@ -158,6 +173,37 @@ fn live_with_one_key(world: &World) {
     world.sign_all(&world.pending_path("acme/lib"), &[&dave]);
     let document = json!({ "reason": "x", "timestamp": now().unix_seconds() }).to_string();
     world.revoke_with(&alice, &index, &document).ok();
+}
+
+/// A release that builders must reproduce: one gets something else, the other two the same, one of them when it is complete.
+fn live_with_builders(world: &World) {
+    let [alice, dora, emil, frida] = ["alice", "dora", "emil", "frida"].map(person);
+    let rebuilds = json!({"builders": named_group(2, &["dora", "emil", "frida"]), "required": true});
+    let file = SignersFile::of(1, &[&alice]).with("rebuilds", rebuilds);
+    world.activate("acme/built", &file, &[&alice, &dora, &emil, &frida]);
+    let index = world.add_release(&alice, "acme/built/v1");
+    rebuild(world, &dora, &index, "another archive", &[]).ok();
+    rebuild(world, &emil, &index, "acme/built/v1", &[]).ok();
+    world.sign(&alice, &index).ok();
+    rebuild(world, &frida, &index, "acme/built/v1", &[]).ok();
+}
+
+/// Signers who wait, and two masters who veto them.
+fn live_with_vetoes(world: &World) {
+    let [alice, bob, dave] = ["alice", "bob", "dave"].map(person);
+    let file = |days| {
+        let file = SignersFile::dated(days_ago(days)).artifact(1, &[&alice]).admin(1, &[&alice]);
+        file.master(2, &[&bob, &dave]).with("rotation_delay_hours", json!(48))
+    };
+    world.activate("acme/slow", &file(9), &[&alice, &bob, &dave]);
+    world.propose(&alice, "acme/slow", &file(3)).ok();
+    let pending = world.pending_path("acme/slow");
+    world.sign(&alice, &pending).ok();
+    let document = veto_document(world, "acme/slow", "not now", now());
+    for (master, status) in [(&bob, 202), (&dave, 200)] {
+        let reply = world.post_as(master, "/v1/veto", &veto_body(master, &pending, &document));
+        assert_eq!(reply.status, status, "{}", reply.text());
+    }
 }
 
 fn live_with_a_dropped_registration(world: &mut World) {

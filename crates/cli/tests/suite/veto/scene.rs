@@ -2,10 +2,10 @@
 
 use std::cell::Cell;
 
-use countersign_core::values::digest::Sha512;
 use serde_json::{Value, json};
 
 use crate::support::client::{Computer, Ran};
+use crate::support::objections::{veto_body, veto_document};
 use crate::support::{
     Person, Reply, Request, SignersFile, World, days_ago, machine_clock::MachineClock, people::new_nonce,
     person, seconds_from_now,
@@ -90,24 +90,12 @@ impl Scene {
     }
 
     pub(crate) fn veto_document(&self, reason: &str) -> String {
-        json!({
-            "veto": reason,
-            "project_id": self.world.id(APP),
-            "signers_file_digest": Sha512::of(&self.world.read(&self.pending())).to_prefixed(),
-            "previous": Sha512::of(&self.world.read(&self.world.active_path(APP))).to_prefixed(),
-            "timestamp": seconds_from_now(self.ahead.get()).to_string(),
-        })
-        .to_string()
+        veto_document(&self.world, APP, reason, seconds_from_now(self.ahead.get()))
     }
 
     pub(crate) fn veto(&self, name: &str, document: &str) -> Reply {
         let master = person(name);
-        let body = json!({
-            "file_path": self.pending(),
-            "veto_json": document,
-            "signature": master.sign_bytes(document.as_bytes()),
-            "public_key": master.body_key(),
-        });
+        let body = veto_body(&master, &self.pending(), document);
         self.post_as(&master, "/v1/veto", &body)
     }
 

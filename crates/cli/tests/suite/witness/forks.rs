@@ -3,8 +3,10 @@
 use countersign_core::log::checkpoint::WitnessRequest;
 
 use super::asking::{await_staple, release};
+use crate::support::mirrors::{await_same, start_mirror, tip_of, url_of};
 use crate::support::witnesses::{LogSetup, TestWitness, await_logged, log_key_of, start_witnessed};
-use crate::support::{Launch, metrics::await_value, metrics::free_address, waiting::wait_until};
+use crate::support::{Launch, past::past, rewriting::import};
+use crate::support::{metrics::await_value, metrics::free_address, waiting::wait_until};
 
 #[test]
 fn another_history_under_the_same_key_is_refused_and_kept_as_evidence() {
@@ -92,4 +94,40 @@ fn a_witness_that_stopped_at_a_commit_that_breaks_the_rules_tells_the_log_so() {
     let log = world.server.stop_and_read_log();
     let (_, after) = log.split_once("the witness has stopped: ask its operator").unwrap();
     assert!(after.contains("unknown.json") && !after.contains("try again"), "{log}");
+}
+
+/// A mirror and a witness follow a server that has everything in its history, and then another one that dropped what a
+/// builder stated.
+#[test]
+fn mirrors_and_witnesses_replay_everything_that_a_server_does_and_stop_at_a_lie() {
+    let lie = past().with_a_dropped_difference();
+    for (commits, true_ones) in [(&past().commits, past().commits.len()), (&lie, lie.len() - 1)] {
+        let origin = free_address();
+        let mut witness = TestWitness::prepare(origin, "one.example", &[]);
+        let mut world = LogSetup::at(origin).witnessed(&[&witness], &[]).prepare();
+        let ids = import(&world.server.repository(), commits);
+        world.server.start_again();
+        witness.server.start_again();
+        let mirror = start_mirror(&url_of(&world.server));
+        let size = await_logged(&world.server).checkpoint().size;
+        assert_eq!(size, commits.len() as u64);
+        let cosigned = || witness.cosigned(&log_key_of(&world.server));
+        if true_ones == commits.len() {
+            await_same(&mirror, &world.server);
+            wait_until("it cosigns nothing", || {
+                cosigned().is_some_and(|cosigned| cosigned.checkpoint().size == size)
+            });
+        } else {
+            for follower in [&mirror, &witness.server] {
+                follower.await_log("the mirror stops following", 1);
+                let said = follower.get("/readyz").error(503);
+                let words = format!("the commit {} breaks the rules", ids[true_ones]);
+                assert!(said.contains(&words), "{said}");
+                assert_eq!(tip_of(follower).as_deref(), Some(ids[true_ones - 1].as_str()));
+            }
+            world.server.await_log("the witness has stopped: ask its operator", 1);
+            // The log can have signed a part of it before it knew the rest.
+            assert!(cosigned().is_none_or(|cosigned| cosigned.checkpoint().size <= true_ones as u64));
+        }
+    }
 }
