@@ -370,6 +370,7 @@ and commands.txt. Read them before you use them. The command itself changes noth
     #[command(after_help = "\
 Examples:
   countersign drill acme/app --lose alice --steal bob
+  countersign drill acme/app acme/lib --steal alice               several projects
   countersign drill svc.signers.json --lose alice bob             a file, without a server
   countersign drill acme/app --steal carol dave --repository /srv/backup/repo.git
 

@@ -387,27 +387,26 @@ fn resolve_key(text: &str, files: &[SignersFile]) -> Result<PublicKey, CliError>
         (None, []) => parse_key(text).map_err(|error| {
             error.with_hint("give the key in full, its .pub file, or with a project its name")
         }),
-        (None, files) => parse_key(text).map_err(|_| {
-            let mut names: Vec<String> = files.iter().flat_map(list_signers).map(|(name, _)| name).collect();
-            names.sort();
-            names.dedup();
-            CliError::usage(
-                format!("no signers file there names {}", quoted(text)),
-                format!("give a key in full, or one of these names: {}", names.join(", ")),
-            )
-        }),
+        (None, files) => parse_key(text).map_err(|_| not_listed(&quoted(text), files)),
     }
 }
 
-/// The key that a signers file gives this name.
-pub(crate) fn find_named(file: &SignersFile, name: &str) -> Option<PublicKey> {
-    every_signer(file).find(|signer| signer.name.as_deref() == Some(name)).map(|signer| signer.key)
+/// A key or name that no signers file lists, with those that they list.
+pub(crate) fn not_listed(what: &str, files: &[SignersFile]) -> CliError {
+    let listed = files.iter().flat_map(every_signer).map(|signer| match &signer.name {
+        Some(name) => format!("{} ({})", quoted(name), signer.key),
+        None => signer.key.to_string(),
+    });
+    let listed: BTreeSet<String> = listed.collect();
+    CliError::usage(
+        format!("no signers file there lists {what}"),
+        format!("give one of these by name or key: {}", Vec::from_iter(listed).join(", ")),
+    )
 }
 
-/// The names that a signers file gives, safe to show, with their keys.
-pub(crate) fn list_signers(file: &SignersFile) -> Vec<(String, PublicKey)> {
-    let named = every_signer(file).filter_map(|signer| Some((quoted(signer.name.as_deref()?), signer.key)));
-    named.collect()
+/// The key that a signers file gives this name.
+fn find_named(file: &SignersFile, name: &str) -> Option<PublicKey> {
+    every_signer(file).find(|signer| signer.name.as_deref() == Some(name)).map(|signer| signer.key)
 }
 
 fn every_signer(file: &SignersFile) -> impl Iterator<Item = &Signer> {

@@ -452,14 +452,14 @@ pub(crate) struct IncidentArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DrillArgs {
-    /// The project, whose signers file in force is read from its server, or a signers file
-    #[arg(value_name = "PROJECT|FILE")]
-    pub(crate) source: String,
+    /// The projects, whose signers files in force are read from their server, or signers files
+    #[arg(value_name = "PROJECT|FILE", required = true)]
+    pub(crate) sources: Vec<String>,
 
     #[command(flatten)]
     pub(crate) keys: TroubledKeyArgs,
 
-    /// Read the project from a data directory, a bare repository or a clone; needs no network
+    /// Read the projects from a data directory, a bare repository or a clone; needs no network
     #[arg(long, value_name = "DIR")]
     pub(crate) repository: Option<PathBuf>,
 }

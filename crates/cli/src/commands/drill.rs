@@ -2,49 +2,48 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::{documents::signers::SignersFile, values::key::PublicKey, values::shown::quoted};
+use countersign_core::{documents::signers::SignersFile, values::key::PublicKey};
+use countersign_core::{values::shown::quoted, values::shown::shown_text};
 use countersign_explain::drill::{Drill, DrillAttempt, DrillQuestion, DrillStep, play};
 use countersign_explain::{strength::Act, words::shown_signer, words::shown_signers};
 use serde_json::{Value, json};
 
 use crate::client::{now, session::Session};
-use crate::keys::{find_named, list_signers};
 use crate::words::{error::CliError, output::Output};
-use crate::{args::DrillArgs, commands::signers::find_signers, keys};
+use crate::{args::DrillArgs, commands::signers::find_signers, keys::not_listed, keys::resolve_keys};
 
 pub(crate) async fn run(session: &Session, args: &DrillArgs) -> Result<(), CliError> {
-    let file = find_signers(session, &args.source, args.repository.as_deref()).await?;
-    let question = DrillQuestion {
-        lost: find_keys(&file, &args.keys.lose)?,
-        stolen: find_keys(&file, &args.keys.steal)?,
-    };
-    let drill = play(&file, &question, now()?).map_err(|error| {
-        CliError::other("the drill cannot be played", "check the file with `countersign signers check`")
-            .because(error)
-    })?;
-    let text = session.output.list(&describe(&file, &question, &drill, session.output).join("\n"));
-    session.output.answer(&text, &to_json(&question, &drill))
+    let mut files = Vec::new();
+    for source in &args.sources {
+        files.push(find_signers(session, source, args.repository.as_deref()).await?);
+    }
+    let [lost, stolen] = [&args.keys.lose, &args.keys.steal].map(|texts| find_listed(texts, &files));
+    let (lost, stolen) = (lost?, stolen?);
+    for (source, file) in args.sources.iter().zip(&files) {
+        let its = |keys: &BTreeSet<PublicKey>| keys.iter().copied().filter(|key| file.names(key)).collect();
+        let question = DrillQuestion { lost: its(&lost), stolen: its(&stolen) };
+        let drill = play(file, &question, now()?).map_err(|error| {
+            let message = format!("the drill of {} cannot be played", quoted(source));
+            CliError::other(message, "check the file with `countersign signers check`").because(error)
+        })?;
+        let mut lines = describe(file, &question, &drill, session.output);
+        if files.len() > 1 {
+            lines.insert(0, session.output.strong(&shown_text(source)));
+            lines.push(String::new());
+        }
+        let text = session.output.list(&lines.join("\n"));
+        session.output.item(&text, &to_json(source, &question, &drill))?;
+    }
+    Ok(())
 }
 
-fn find_keys(file: &SignersFile, texts: &[String]) -> Result<BTreeSet<PublicKey>, CliError> {
-    texts.iter().map(|text| find_key(file, text)).collect()
-}
-
-/// Finds a key by the name that the file gives it, or by the key itself.
-fn find_key(file: &SignersFile, text: &str) -> Result<PublicKey, CliError> {
-    let key = find_named(file, text).or_else(|| keys::parse_key(text).ok().filter(|key| file.names(key)));
-    key.ok_or_else(|| {
-        let mut listed: Vec<String> =
-            list_signers(file).into_iter().map(|(name, key)| format!("{name} ({key})")).collect();
-        let named: BTreeSet<PublicKey> = list_signers(file).into_iter().map(|(_, key)| key).collect();
-        listed.extend(file.keys().difference(&named).map(ToString::to_string));
-        listed.sort();
-        listed.dedup();
-        CliError::usage(
-            format!("the signers file lists no {}", quoted(text)),
-            format!("it lists {}", listed.join(", ")),
-        )
-    })
+/// The keys that are meant, each of which one of these files lists.
+fn find_listed(texts: &[String], files: &[SignersFile]) -> Result<BTreeSet<PublicKey>, CliError> {
+    let keys = resolve_keys(texts, files)?;
+    match keys.iter().find(|key| !files.iter().any(|file| file.names(key))) {
+        Some(key) => Err(not_listed(&key.to_string(), files)),
+        None => Ok(keys),
+    }
 }
 
 fn describe(file: &SignersFile, question: &DrillQuestion, drill: &Drill, output: Output) -> Vec<String> {
@@ -153,11 +152,12 @@ fn conclude(file: &SignersFile, drill: &Drill, output: Output) -> Vec<String> {
     lines
 }
 
-fn to_json(question: &DrillQuestion, drill: &Drill) -> Value {
+fn to_json(source: &str, question: &DrillQuestion, drill: &Drill) -> Value {
     let keys = |keys: &BTreeSet<PublicKey>| keys.iter().map(ToString::to_string).collect::<Vec<_>>();
     let attempts =
         |attempts: &[DrillAttempt]| -> Vec<Value> { attempts.iter().map(attempt_to_json).collect() };
     json!({
+        "source": source,
         "lost": keys(&question.lost),
         "stolen": keys(&question.stolen),
         "team": attempts(&drill.team),

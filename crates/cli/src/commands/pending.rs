@@ -153,7 +153,13 @@ fn to_text(
         lines.push(session.output.strong(&session.name_of(&file.file_path, Some(&file.project_id))));
         lines.extend(ask(file, session.output).into_iter().map(|line| format!("  {line}")));
         let (collected, needed, age) = (file.collected, file.needed, age_text(file.since, now));
-        lines.push(format!("  {}, since {age}", Tally { collected, needed }));
+        let progress = match file.kind {
+            WaitingKind::Rebuild => format!("reproduced by {collected} of {needed} builders"),
+            WaitingKind::Release | WaitingKind::Signers | WaitingKind::Revocation => {
+                Tally { collected, needed }.to_string()
+            }
+        };
+        lines.push(format!("  {progress}, since {age}"));
         let people = People { names: names.get(&file.project_id).unwrap_or(&nameless), you: None };
         lines.extend(file.by.map(|key| format!("  by {}", people.name(key))));
         if servers.len() > 1 {

@@ -19,7 +19,7 @@ use crate::limits::connections::{ConnectionLimits, ProxyNet, TrustedProxies};
 pub use crate::operate::config::source::{ConfigError, ConfigSource, explain_unknown};
 use crate::operate::config::tables::{
     CommitsTable, ConnectionsTable, DatabaseTable, FetchTable, ForgeTable, LogTable, MirrorTable,
-    RateLimitsTable, Text, TlsTable, explain_forge, read_text, read_texts,
+    RateLimitsTable, Text, TlsTable, explain_forge, parse_address, read_address, read_text, read_texts,
 };
 pub use crate::operate::config::tables::{
     GivenDatabase, LogFormat, LogLevel, LogSettings, NodeSettings, SecurityContact, ServiceLimits,
@@ -75,8 +75,14 @@ macro_rules! settings {
 settings! {
     every server {
         /// Address and port to listen on; port 0 picks a free one [default: 127.0.0.1:3000]
-        #[arg(long, value_name = "ADDR:PORT", env = "COUNTERSIGN_LISTEN", hide_env_values = true)]
-        #[serde(deserialize_with = "read_text")]
+        #[arg(
+            long,
+            value_name = "ADDR:PORT",
+            env = "COUNTERSIGN_LISTEN",
+            hide_env_values = true,
+            value_parser = parse_address
+        )]
+        #[serde(deserialize_with = "read_address")]
         listen: SocketAddr,
 
         /// Directory for all state; created if missing [default: ./countersign-data]
@@ -111,8 +117,14 @@ settings! {
         tls_key: PathBuf,
 
         /// Address and port for metrics and health checks; for your own network only [default: none]
-        #[arg(long, value_name = "ADDR:PORT", env = "COUNTERSIGN_METRICS_LISTEN", hide_env_values = true)]
-        #[serde(deserialize_with = "read_text")]
+        #[arg(
+            long,
+            value_name = "ADDR:PORT",
+            env = "COUNTERSIGN_METRICS_LISTEN",
+            hide_env_values = true,
+            value_parser = parse_address
+        )]
+        #[serde(deserialize_with = "read_address")]
         metrics_listen: SocketAddr,
 
         /// Format of log lines: text or json [default: text]

@@ -97,8 +97,9 @@ impl Status {
                 shown.extend(describe_earlier_objections(&release.earlier_objections, you));
                 lines.extend(shown.iter().map(|line| format!("  {line}")));
                 if let Some(revocation) = &release.revocation {
-                    let by = people.list(revocation.signed.iter().map(|member| member.signer.key));
-                    lines.push(format!("  revoked     {} by {by}", when_text(revocation.timestamp)));
+                    let by = revocation.signed.iter().map(|member| people.name(member.signer.key));
+                    lines.push(format!("  revoked     {}", when_text(revocation.timestamp)));
+                    lines.extend(listed_lines("by", &by.map(|name| output.list(&name)).collect::<Vec<_>>()));
                     lines.push(format!("  reason      {}", quoted(&revocation.reason)));
                 }
                 lines.push(progress);

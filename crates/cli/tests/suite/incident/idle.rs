@@ -1,7 +1,10 @@
 //! When each key last signed: read from a clone as from a server, and what a year without signatures means.
 
+use serde_json::{Value, json};
+
 use crate::support::client::{Computer, Ran};
-use crate::support::{SignersFile, World, html::key_page, html::open, machine_clock::MachineClock, person};
+use crate::support::{SignersFile, World, machine_clock::MachineClock, person};
+use crate::support::{html::key_page, html::open, signers::named_group};
 
 use super::scene::start_team;
 
@@ -27,9 +30,35 @@ fn a_clone_says_the_same_as_a_server() {
         assert!(is_incident || offline == online, "{offline} {online}");
     }
     let unknown = [&["incident", "acme/app", "--steal", "eve"], &copy[..]].concat();
-    computer.run(&unknown).failed(2).says(&["\"alice\", \"bob\", \"carol\""]);
+    computer.run(&unknown).failed(2).says(&[
+        "no signers file there lists \"eve\"",
+        "\"alice\" (",
+        "\"carol\" (",
+    ]);
     computer.run(&[&["incident", "acme/none", "--steal", "bob"], &copy[..]].concat()).failed_with(2);
     Computer::offline().run(&["incident", "--steal", "bob", "--repository", "/nowhere"]).failed_with(1);
+}
+
+#[test]
+fn a_drill_plays_several_projects_each_with_the_keys_that_it_lists() {
+    let world = start_team();
+    let [alice, erin] = ["alice", "erin"].map(person);
+    let lib = SignersFile::new().with("artifact_signers", named_group(1, &["alice", "erin"]));
+    world.activate("acme/lib", &lib, &[&alice, &erin]);
+    let computer = Computer::of(&world.server);
+    let drill = ["drill", "acme/app", "acme/lib", "--steal", "alice", "--lose", "erin"];
+    let played = computer.run(&[&drill[..], &["--json"]].concat()).ok();
+    let (alice, erin) = (alice.key(), erin.key());
+    let fields = |project: Value| {
+        json!([project["source"], project["stolen"], project["lost"], project["taken_over"]])
+    };
+    let played: Vec<Value> =
+        played.stdout.lines().map(|line| fields(serde_json::from_str(line).unwrap())).collect();
+    let expected = [json!(["acme/app", [alice], [], false]), json!(["acme/lib", [alice], [erin], true])];
+    assert_eq!(played, expected);
+    computer.run(&drill).ok().says(&["acme/app\n", "acme/lib\n", "Taken over"]);
+    let refused = computer.run(&["drill", "acme/app", "--steal", &erin]).failed(2);
+    refused.says(&["no signers file there lists", "alice", "carol"]);
 }
 
 #[test]

@@ -118,7 +118,8 @@ fn wrong_flags_and_variables_are_errors() {
     let said = Launch::serve(&place.path("data")).args(["--config", &missing]).refusal();
     assert!(said.contains("none.toml"), "{said}");
     let launch = || Launch::bare().args(["--data-dir", &place.text("data")]);
-    launch().args(["--listen", "nowhere"]).refusal();
+    let refused = launch().args(["--listen", "3000"]).refusal();
+    assert!(refused.contains("write an address and a port, as in 127.0.0.1:3000"), "{refused}");
     launch().args(["--unheard"]).refusal();
     launch().env("COUNTERSIGN_LISTEN", "nowhere").refusal();
     launch().env("COUNTERSIGN_DEV", "perhaps").refusal();

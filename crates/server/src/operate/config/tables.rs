@@ -1,7 +1,7 @@
 //! The tables of the configuration file that need no file of their own. Each key has its default here.
 
-use std::{convert::Infallible, error::Error as StdError, fmt, fs, io::Read as _, path::PathBuf};
-use std::{str::FromStr, sync::Arc, time::Duration};
+use std::{convert::Infallible, error::Error as StdError, fmt, fs, io::Read as _, net::SocketAddr};
+use std::{path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 
 use countersign_cluster::settings::{DatabaseSettings, UrlSource};
 use countersign_core::log::policy::Policy;
@@ -328,6 +328,17 @@ where
     T: FromStr<Err: fmt::Display>,
 {
     Ok(Some(Text::deserialize(deserializer)?.0))
+}
+
+pub(crate) fn parse_address(text: &str) -> Result<SocketAddr, &'static str> {
+    text.parse().map_err(|_| "write an address and a port, as in 127.0.0.1:3000 or [::]:3000")
+}
+
+pub(crate) fn read_address<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<SocketAddr>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    parse_address(&text).map(Some).map_err(D::Error::custom)
 }
 
 pub(crate) fn read_texts<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
