@@ -178,13 +178,14 @@ impl Machine {
     }
 
     /// Starts the machine after a crash: nothing of the process is left, and the disk is what the crash left.
-    pub fn power_up(&mut self, chance: &mut Chance, script: &mut Script) {
+    pub fn power_up(&mut self, chance: &mut Chance, script: &mut Script) -> Option<Crash> {
         self.end_process();
         self.note_steps(script);
         let crash = self.disk.power_up(chance).expect("the simulator writes where it pleases");
         if let Some(crash) = crash {
             script.note(format!("{}: after a {crash:?}", self.name));
         }
+        crash
     }
 
     fn end_process(&mut self) {

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use countersign_core::{documents::layout, rules::snapshot::Change};
+use countersign_core::{documents::layout, rules::snapshot::Change, values::time::Timestamp};
 use countersign_store::journal::{JournalEntry, write_entries};
 use countersign_store::journal::{follow::FollowError, read::JournalReader};
 use countersign_store::{Author, ObjectId, Options, Repository, Store, StoreRole, machine::clock::Clock};
@@ -42,6 +42,8 @@ enum JournalDelivery {
     Whole,
     CutOff,
     ChangedByte,
+    /// A commit says that it was made a second later.
+    OtherTime,
     Swapped,
     OneMissing,
     Old,
@@ -144,6 +146,7 @@ impl MirrorRun<'_> {
             JournalDelivery::Whole,
             JournalDelivery::CutOff,
             JournalDelivery::ChangedByte,
+            JournalDelivery::OtherTime,
             JournalDelivery::Swapped,
             JournalDelivery::OneMissing,
             JournalDelivery::Old,
@@ -235,10 +238,16 @@ impl MirrorRun<'_> {
             JournalDelivery::OneMissing if count > 0 => {
                 entries.remove(self.chance.below(count));
             }
+            JournalDelivery::OtherTime if !entries.is_empty() => {
+                let at = self.chance.below(entries.len());
+                let later = entries[at].time.unix_seconds() + 1;
+                entries[at].time = Timestamp::from_unix_seconds(later).expect("a year of this century");
+            }
             JournalDelivery::Forged => entries = self.forge()?,
             JournalDelivery::Whole
             | JournalDelivery::CutOff
             | JournalDelivery::ChangedByte
+            | JournalDelivery::OtherTime
             | JournalDelivery::Swapped
             | JournalDelivery::OneMissing
             | JournalDelivery::Old => {}
@@ -253,6 +262,7 @@ impl MirrorRun<'_> {
             JournalDelivery::Old if !self.sent.is_empty() => body = self.chance.pick(&self.sent).clone(),
             JournalDelivery::Whole => self.sent.push(body.clone()),
             JournalDelivery::ChangedByte
+            | JournalDelivery::OtherTime
             | JournalDelivery::Old
             | JournalDelivery::Swapped
             | JournalDelivery::OneMissing

@@ -11,7 +11,8 @@ use countersign_store::{ObjectId, StoreRole};
 use crate::expected::{ExpectedHistory, check_index, check_replay};
 use crate::machine::{Machine, background::ChangeAnswer};
 use crate::script::{Breach, Chance, Guarantee, RunFigures, Script, SimClock};
-use crate::{log_book::LogBook, wish::ChangeWish, wish::RequestMark, witness, witness::WitnessTalk};
+use crate::{disk_state::Crash, log_book::LogBook, witness, witness::WitnessTalk};
+use crate::{wish::ChangeWish, wish::RequestMark};
 
 const STEPS: usize = 32;
 const PROJECTS: usize = 3;
@@ -96,6 +97,7 @@ impl SingleRun<'_> {
     fn start(&mut self) -> Result<(), Breach> {
         self.script.note("start");
         self.machine.start(|| StoreRole::Single, &mut self.chance, self.script)?;
+        self.machine.check_leftovers()?;
         self.observe();
         let entries = self.expected.check(self.machine.store())?;
         self.figures.commits = entries.len();
@@ -252,13 +254,13 @@ impl SingleRun<'_> {
             return Ok(false);
         }
         self.figures.crashes += 1;
-        self.machine.power_up(&mut self.chance, self.script);
+        let crash = self.machine.power_up(&mut self.chance, self.script);
         self.check_record()?;
         if self.chance.percent(20) {
             self.machine.age_folded();
         }
-        // It can go down again while it starts.
-        if self.chance.percent(30) {
+        // It can go down again while it starts, or soon after. What a kill leaves is seen, and may not be durable.
+        if self.chance.percent(if crash == Some(Crash::Kill) { 70 } else { 30 }) {
             self.machine.plan_crash(&mut self.chance, self.script);
         }
         self.start()?;
@@ -282,7 +284,6 @@ impl SingleRun<'_> {
         }
         self.expected.check(self.machine.store())?;
         self.restart()?;
-        self.machine.check_leftovers()?;
         check_replay(self.machine.path(), None)?;
         if self.chance.percent(30) {
             self.restore()?;

@@ -71,6 +71,11 @@ impl SimWitness {
         chance: &mut Chance,
         script: &mut Script,
     ) -> Result<Option<Result<Cosignature, CosignRefusal>>, Breach> {
+        if chance.percent(15) {
+            script.note("the witness starts again");
+            self.witness = None;
+            self.check_record()?;
+        }
         if self.witness.is_none() {
             self.start(chance, script)?;
         }
@@ -147,6 +152,11 @@ impl SimWitness {
         self.witness = None;
         let crash = self.disk.power_up(chance).expect("the simulator writes where it pleases");
         script.note(format!("witness: after a {crash:?}"));
+        self.check_record()
+    }
+
+    /// What was cosigned is on record.
+    fn check_record(&self) -> Result<(), Breach> {
         let record =
             self.dir.path().join("witness").join(Sha256::of(log_key().name().as_bytes()).to_string());
         let recorded = fs::read(record).ok().and_then(|bytes| Note::parse(&bytes).ok());
