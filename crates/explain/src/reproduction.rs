@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use countersign_core::documents::{index::AssetName, index::ReleaseIndex, signers::SignersFile};
-use countersign_core::rules::snapshot::{ReadError, Snapshot};
-use countersign_core::rules::{quorum, reproduction::Reproduction, stored, stored::ReleaseState};
+use countersign_core::rules::{quorum, quorum::Tally, stored, stored::ReleaseState};
+use countersign_core::rules::{reproduction::Reproduction, snapshot::ReadError, snapshot::Snapshot};
 use countersign_core::values::{key::PublicKey, path::RepoPath, shown::marked_name, shown::plural};
 
 use crate::progress::{Names, list_called};
@@ -26,12 +26,10 @@ pub fn describe_reproduction(
     Ok(Some(Reproduction::judge(&index, policy, &stored::rebuilds(snapshot, path)?)))
 }
 
-/// The builders who are asked, if the release is not reproduced. Where builders make none of the files, no one is.
+/// The builders who are asked, because a file lacks them. Where builders make none of the files, no one is.
 pub fn list_asked(reproduction: &Reproduction) -> BTreeSet<PublicKey> {
-    match reproduction.is_reproduced() || reproduction.files.is_empty() {
-        true => BTreeSet::new(),
-        false => reproduction.missing(),
-    }
+    let lacks = |key: &PublicKey| reproduction.lacking_files().any(|(_, agreed)| !agreed.contains(key));
+    reproduction.missing().into_iter().filter(lacks).collect()
 }
 
 /// Whether builders can still reproduce the release, or have. While it collects signatures, each can replace what it stated.
@@ -76,12 +74,24 @@ pub fn reproduction_text(reproduction: &Reproduction, names: &Names) -> String {
         return text;
     }
     let more = needed.saturating_sub(collected);
-    let asked = names.in_order(list_asked(reproduction));
-    let called: Vec<String> = asked.iter().map(|signer| names.called(signer.key)).collect();
+    let least = |agreed: &BTreeSet<PublicKey>| Tally::of(reproduction.groups(), agreed) == tally;
+    let lacking: Vec<_> = reproduction.files.iter().filter(|(_, agreed)| least(agreed)).collect();
+    let lacks = |key: &PublicKey| lacking.iter().any(|(_, agreed)| !agreed.contains(key));
+    let asked: BTreeSet<PublicKey> = reproduction.missing().into_iter().filter(lacks).collect();
+    let of_files = match lacking.len() == reproduction.files.len() {
+        true if lacking.iter().all(|(_, agreed)| agreed.is_disjoint(&asked)) => String::new(),
+        true => " of each file".to_owned(),
+        false => {
+            let files: Vec<AssetName> = lacking.iter().map(|(name, _)| (*name).clone()).collect();
+            format!(" of {}", list_files(&files))
+        }
+    };
+    let called: Vec<String> = names.in_order(asked).iter().map(|signer| names.called(signer.key)).collect();
     match called.is_empty() {
         true => format!("{text}; {more} more"),
         false => {
-            format!("{text}; {more} more from {}", list_called(called.iter().map(String::as_str), " or "))
+            let called = list_called(called.iter().map(String::as_str), " or ");
+            format!("{text}; {more} more{of_files} from {called}")
         }
     }
 }

@@ -4,10 +4,9 @@ use std::{path::Path, path::PathBuf, time::Duration, time::Instant};
 
 use countersign_core::documents::{index::PublishedFile, layout};
 use countersign_core::proof::{bundle::Staple, state::StateSubject, verify::VerifiedArtifact};
-use countersign_core::rules::reproduction::Reproduction;
 use countersign_core::values::{path::RepoPath, shown::shown_text};
 use countersign_explain::describe::{Description, describe, release::RevocationDescription};
-use countersign_explain::{progress::Names, verdict::shown_release};
+use countersign_explain::{progress::Names, reproduction::lack_text, verdict::shown_release};
 use countersign_forge::download_url::{DownloadPlace, locate_download, locate_release_page};
 use countersign_forge::url::SourceUrl;
 
@@ -251,16 +250,17 @@ async fn pass_over_lacking(session: &Session, path: &RepoPath, shown: Shown) -> 
     else {
         return Ok(shown);
     };
-    if !release.reproduction.as_ref().is_some_and(Reproduction::is_lacking) {
+    let Some(lacking) = release.reproduction.as_ref().filter(|reproduction| reproduction.is_lacking()) else {
         return Ok(shown);
-    }
+    };
     let listed = ReleaseListing::find(&shown.client, project).await?;
     let within = if path.is_inside(project) { path } else { project };
     let Some(usable) = listed.newest_usable(within) else { return Ok(shown) };
     session.output.warn(&format!(
-        "{} is skipped: builders have not reproduced it yet, and its project requires that. The newest that can be used \
-         is {}.",
+        "{} is skipped, because it is not reproduced: {}, and its project requires that. The newest that can be used is \
+         {}.",
         shown_release(newest, project),
+        lack_text(lacking),
         session.name_of(&usable.index_path, Some(project))
     ));
     shown.client.state_at(&usable.index_path).await

@@ -8,7 +8,7 @@ use countersign_core::documents::signers::SignersFile;
 use countersign_core::documents::statement::{Rebuild, RebuiltFile, Statement, StatementKind};
 use countersign_core::proof::to_sign::Subject;
 use countersign_core::proof::to_state::{StatementRequest, ToState};
-use countersign_core::rules::reproduction::compare as compare_stated;
+use countersign_core::rules::{reproduction::compare as compare_stated, stored::ReleaseState};
 use countersign_core::values::shown::{marked_name, plural, shown_bytes};
 use countersign_core::values::{bounds::REBUILD_BYTES, key::PublicKey, path::RepoPath, time::Timestamp};
 use countersign_explain::{
@@ -77,11 +77,15 @@ struct StatedBuild {
 
 /// States what was built, or writes it for a computer without a network and returns `None`.
 async fn state_built(session: &Session, args: &RebuildArgs) -> Result<Option<StatedBuild>, CliError> {
-    let (Some(dir), Some(source)) = (&args.files, &args.source) else {
-        return Err(CliError::usage(
-            "nothing says what was built, and from what",
-            "pass --files DIR with the files, and --source COMMIT: `git rev-parse HEAD` prints it",
-        ));
+    let (dir, source) = match (&args.files, &args.source) {
+        (Some(dir), Some(source)) => (dir, source),
+        (None, _) => {
+            return Err(CliError::usage("nothing says what was built", "pass --files DIR with the files"));
+        }
+        (Some(_), None) => {
+            let hint = "pass --source COMMIT: `git rev-parse HEAD` prints it";
+            return Err(CliError::usage("nothing says what it was built from", hint));
+        }
     };
     let hint = "name a release; a signers file is not built";
     let found = session.find_release(&args.names, "rebuilt", hint).await?;
@@ -128,13 +132,20 @@ async fn state_built(session: &Session, args: &RebuildArgs) -> Result<Option<Sta
     let you = session.public_key_of(Some(&path), &listed)?;
     let earlier = rebuilds.entries.get(&you);
     built.keep(earlier.map(|said| &said.document).filter(|said| said.source_commit == *source));
+    let to_state = check(&request(write(&built, earlier.map(|said| said.document.timestamp))?))?;
+    check_builder(&to_state, &you)?;
     let is_stated = |said: &Rebuild| said.source_commit == *source && said.files == built.list_stated();
     if let Some(said) = earlier.filter(|said| is_stated(&said.document)) {
         let text = format!("You stated this of {name} on {}", when_text(said.collected_at));
         return Ok(Some(StatedBuild { path, built, text }));
     }
-    let to_state = check(&request(write(&built, earlier.map(|said| said.document.timestamp))?))?;
-    check_builder(&to_state, &you)?;
+    built.replaced = earlier.and_then(|said| built.say_replaced(&said.document, source));
+    if let Some(replaced) = built.replaced.as_ref().filter(|_| built.state == ReleaseState::Complete) {
+        return Err(CliError::other(
+            format!("{name} is complete, so {replaced} stays, and you can only add files of the same commit"),
+            "if you get something else now, tell the people who signed the release",
+        ));
+    }
     let mut lines = describe_statement(&name, &to_state);
     lines.extend(describe_comparison(&built.compared, session.output));
     let names = Names::of([to_state.signers()]);
@@ -149,10 +160,13 @@ async fn state_built(session: &Session, args: &RebuildArgs) -> Result<Option<Sta
 
 /// What was built of a release.
 struct Built {
+    state: ReleaseState,
     /// Every file that builders make. What was not built is missing.
     compared: Comparison,
     /// What this builder stated before of other files, and states again.
     kept: Vec<RebuiltFile>,
+    /// What this builder stated before and takes back with it, in words.
+    replaced: Option<String>,
 }
 
 impl Built {
@@ -186,7 +200,7 @@ impl Built {
                 Some(false) | None => MatchOutcome::Differ,
             };
         }
-        let built = Self { compared, kept: Vec::new() };
+        let built = Self { state: release.state, compared, kept: Vec::new(), replaced: None };
         if built.list_stated().is_empty() {
             let wanted: Vec<AssetName> = reproduction.files.into_keys().collect();
             return Err(CliError::usage(
@@ -232,6 +246,15 @@ impl Built {
         files
     }
 
+    /// Says what of an earlier statement is not in the new one; `None` if all of it is.
+    fn say_replaced(&self, earlier: &Rebuild, source: &str) -> Option<String> {
+        let (stated, commit) = (self.list_stated(), &earlier.source_commit);
+        let gone = earlier.files.iter().filter(|file| commit != source || !stated.contains(file));
+        let gone: Vec<AssetName> = gone.map(|file| file.file_name.clone()).collect();
+        let said = || format!("what you stated of {} from commit {commit}", list_files(&gone));
+        (!gone.is_empty()).then(said)
+    }
+
     fn list(&self, outcome: MatchOutcome) -> Vec<AssetName> {
         let files = self.compared.files.iter().filter(|file| file.outcome == outcome);
         files.map(|file| file.listed.file_name.clone()).collect()
@@ -258,7 +281,9 @@ impl Built {
             true => String::new(),
             false => format!("You stated before what you got of {}, and that stays. ", list_files(&kept)),
         };
-        format!("{kept}State as {who} that you got {found}? Everyone can read it.")
+        let replaced =
+            self.replaced.iter().map(|replaced| format!("This replaces {replaced}. ")).collect::<String>();
+        format!("{kept}{replaced}State as {who} that you got {found}? Everyone can read it.")
     }
 
     /// Says what was stated.
@@ -273,7 +298,8 @@ impl Built {
             (false, None) => format!("{name} is what its source gives"),
             (false, Some(part)) => format!("you got {part} of {name}, the same"),
         };
-        said + &rest
+        let replaced = self.replaced.iter().map(|replaced| format!(". It replaces {replaced}"));
+        said + &rest + &replaced.collect::<String>()
     }
 
     fn json(&self) -> Value {

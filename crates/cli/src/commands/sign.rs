@@ -12,7 +12,8 @@ use countersign_core::documents::{
 use countersign_core::proof::to_sign::{SigningRequest, ToSign};
 use countersign_core::rules::stored::ReleaseState;
 use countersign_core::values::{key::PublicKey, other_format::OtherFormat, path::RepoPath, time::Timestamp};
-use countersign_explain::{describe::Description, describe::describe, reproduction::reproduction_text};
+use countersign_explain::reproduction::{is_reproducible, lack_text, reproduction_text};
+use countersign_explain::{describe::Description, describe::describe};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -276,8 +277,16 @@ fn say_progress(shown: &Shown, path: &RepoPath) -> Option<String> {
         && release.state == ReleaseState::Complete
         && let Some(lacking) = release.reproduction.as_ref().filter(|reproduction| reproduction.is_lacking())
     {
-        let text = reproduction_text(lacking, &release.names);
-        return Some(format!("complete, but no one can use it before builders have reproduced it: {text}"));
+        return Some(match is_reproducible(lacking, release.state) {
+            true => {
+                let text = reproduction_text(lacking, &release.names);
+                format!("complete, but no one can use it before builders have reproduced it: {text}")
+            }
+            false => format!(
+                "complete, but no one can use it, and no builder can change that: {}",
+                lack_text(lacking)
+            ),
+        });
     }
     (!description.missing().is_empty()).then(|| format!("it {}", description.progress()))
 }

@@ -209,7 +209,8 @@ fn judge_rebuilds(
     let judge = |link: &VerifiedLink| Some(Reproduction::judge(index, link.signers.rebuilds()?, stated));
     let made = chain.proposed_by(index.mirrored_on);
     let mut between = chain.links[made.min(governing)..=made.max(governing)].iter().filter_map(judge);
-    between.find(Reproduction::is_lacking).or_else(|| judge(&chain.links[governing]))
+    let judged = between.find(Reproduction::is_lacking).or_else(|| judge(&chain.links[governing]));
+    judged.map(|judged| judged.asked_under(&chain.last().signers))
 }
 
 fn verify_revocation(

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::documents::index::{AssetName, Digests, ReleaseIndex};
 use crate::documents::rebuilds::RebuildsFile;
-use crate::documents::signers::{Group, RebuildPolicy, keys_of};
+use crate::documents::signers::{Group, RebuildPolicy, SignersFile, keys_of};
 use crate::documents::statement::Rebuild;
 use crate::rules::{quorum, quorum::Tally};
 use crate::values::key::PublicKey;
@@ -23,6 +23,8 @@ pub struct Reproduction {
     /// What the least reproduced file has.
     pub tally: Tally,
     groups: Vec<Group>,
+    /// The builders who can state something.
+    able: BTreeSet<PublicKey>,
 }
 
 impl Reproduction {
@@ -58,12 +60,26 @@ impl Reproduction {
             commits,
             tally,
             groups: policy.builders.clone(),
+            able: builders,
         }
+    }
+
+    /// Leaves out of those who are asked the ones whom the signers in force no longer list: they can state nothing.
+    #[must_use]
+    pub fn asked_under(mut self, in_force: &SignersFile) -> Self {
+        let builders: BTreeSet<PublicKey> = keys_of(in_force.builder_groups()).collect();
+        self.able.retain(|key| builders.contains(key));
+        self
     }
 
     /// Whether every group of builders got each file. A release without such a file is not reproduced.
     pub fn is_reproduced(&self) -> bool {
-        !self.files.is_empty() && self.files.values().all(|agreed| quorum::is_met(&self.groups, agreed))
+        !self.files.is_empty() && self.lacking_files().next().is_none()
+    }
+
+    /// The files that not every group of builders got, with those who got the same.
+    pub fn lacking_files(&self) -> impl Iterator<Item = (&AssetName, &BTreeSet<PublicKey>)> {
+        self.files.iter().filter(|(_, agreed)| !quorum::is_met(&self.groups, agreed))
     }
 
     /// Whether clients refuse the release.
@@ -79,7 +95,8 @@ impl Reproduction {
     /// The builders who can still agree: those who have not stated each file, and got nothing else.
     pub fn missing(&self) -> BTreeSet<PublicKey> {
         let has_agreed = |key: &PublicKey| self.files.values().all(|agreed| agreed.contains(key));
-        keys_of(&self.groups).filter(|key| !has_agreed(key) && !self.different.contains_key(key)).collect()
+        let can_agree = |key: &&PublicKey| !has_agreed(key) && !self.different.contains_key(*key);
+        self.able.iter().filter(can_agree).copied().collect()
     }
 
     /// The commits that those built who got the same, each once.

@@ -164,7 +164,12 @@ pub fn summarise_release(
 ) -> Result<Option<ReleaseSummary>, ReadError> {
     let Some((state, signatures)) = stored::index_signatures(snapshot, path)? else { return Ok(None) };
     let signers = stored::signers_copy(snapshot, path)?;
-    let reproduction = describe_reproduction(snapshot, path, &signers.file)?;
+    let mut reproduction = describe_reproduction(snapshot, path, &signers.file)?;
+    if let Some(active) =
+        reproduction.is_some().then(|| stored::governing_signers(snapshot, path)).transpose()?
+    {
+        reproduction = reproduction.zip(active).map(|(found, active)| found.asked_under(&active.file));
+    }
     Ok(Some(ReleaseSummary {
         state,
         tally: Tally::of(signers.file.artifact_groups(), &signatures.signers()),

@@ -6,7 +6,7 @@ use countersign_core::log::record::LoggedState;
 use countersign_core::proof::freshness::{QuorumCount, count_cosigned};
 use countersign_core::rules::{stored, stored::ReleaseState};
 use countersign_core::values::{path::RepoPath, time::Timestamp};
-use countersign_explain::describe::release::ReleaseDescription;
+use countersign_explain::{describe::release::ReleaseDescription, reproduction::is_reproducible};
 use countersign_store::Head;
 use maud::{Markup, html};
 
@@ -62,7 +62,10 @@ impl Verdict {
                     }
                 }
                 @if let Some(lacking) = lacking {
-                    p.lede { "Do not use it yet. " (parts::how_reproduced(lacking, &release.names)) }
+                    p.lede {
+                        @if is_reproducible(lacking, release.state) { "Do not use it yet. " } @else { "Do not use it. " }
+                        (parts::how_reproduced(lacking, &release.names))
+                    }
                 }
                 @if let Some(witnessed) = &self.witnessed { p.lede { (self.describe(witnessed)) } }
                 @if let Some(newest) = &self.newest {

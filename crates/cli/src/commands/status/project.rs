@@ -83,8 +83,8 @@ impl ProjectStanding<'_> {
         });
         lines.push(format!("  newest      {newest}"));
         if self.listed.newest().and_then(|newest| newest.rebuilds.as_ref()).is_some_and(is_lacking) {
-            let lacking = output.bad("not reproduced yet");
-            lines.push(format!("              {lacking}: clients refuse it until then"));
+            let lacking = output.bad("not reproduced");
+            lines.push(format!("              {lacking}: clients refuse it"));
         }
         let open: Vec<String> = self
             .revoking()

@@ -107,7 +107,7 @@ fn what_is_required_is_waited_for_and_refused_before() {
     let lacking = ["complete, but no one can use it", "reproduced by 1 of 2", "1 more from emil or frida"];
     scene.sign("alice", &[]).ok();
     scene.sign("bob", &[]).ok().says(&lacking);
-    computer.run(&["status", &project]).ok().says(&["not reproduced yet: clients refuse it"]);
+    computer.run(&["status", &project]).ok().says(&["not reproduced: clients refuse it"]);
     let lacking = "1.0 of ";
     let refused = computer.download(&scene.url()).failed(3);
     refused.says(&[lacking, "is not reproduced: it has 1 of 2; 1 more", "countersign status"]);
@@ -130,7 +130,7 @@ fn what_is_required_is_waited_for_and_refused_before() {
     add_files(&scene.world, "acme/app/1.1", &[("new.gz", b"new")], &[&person("alice"), &person("bob")]);
     for (name, dir) in [(project.as_str(), "newest"), ("acme/app@latest", "latest")] {
         let downloaded = computer.run(&["download", name, "-o", dir]).ok();
-        downloaded.says(&["1.1 of ", "is skipped: builders have not reproduced it yet", "Verified"]);
+        downloaded.says(&["1.1 of ", "is skipped, because it is not reproduced: it has 0 of 2", "Verified"]);
         assert!(computer.path(dir).join("app.gz").exists());
     }
     computer.run(&["download", &project, "1.1"]).failed(3).says(&["is not reproduced"]);
@@ -171,7 +171,7 @@ fn a_partial_build_is_called_one_and_the_rest_is_asked_for() {
         .says_nothing_of(&["what its source gives"]);
     let pending = computer.run_as("dora", &["pending"]).ok();
     pending.says(&["rebuild the release", "reproduced by 0 of 2 builders, since"]);
-    computer.run(&["status", index]).ok().says(&["0 of 2", "2 more from dora, emil or frida"]);
+    computer.run(&["status", index]).ok().says(&["0 of 2", "2 more of more.gz from dora, emil or frida"]);
     scene.complete();
     let args = ["rebuild", index, "--files", "same", "--source", COMMIT];
     let asked = computer.run_as("emil", &args).failed_with(2);
@@ -189,13 +189,14 @@ fn a_partial_build_is_called_one_and_the_rest_is_asked_for() {
     let rest = ["rebuild", index, "--files", "rest", "--source"];
     let of_other = "fedcba9876543210fedcba9876543210fedcba98";
     let changed = computer.run_as("dora", &[&rest[..], &[of_other, "--yes"]].concat());
-    changed.failed(1).says(&["only add files of the same commit"]);
+    let stays = "so what you stated of app.gz from commit 0123456789abcdef0123456789abcdef01234567 stays";
+    changed.failed(1).says(&[stays, "only add files of the same commit"]);
     let asked = computer.run_as("dora", &[&rest[..], &[COMMIT]].concat()).failed_with(2);
     asked
         .says(&["You stated before what you got of app.gz, and that stays.", "that you got the same files?"]);
     scene.rebuild("dora", "rest").ok().says(&["is what its source gives"]);
     computer.run_as("dora", &["pending"]).ok().says(&["Nothing waits"]);
-    computer.run(&["status", index]).ok().says(&["1 of 2", "1 more from emil or frida"]);
+    computer.run(&["status", index]).ok().says(&["1 of 2", "1 more of more.gz from emil or frida"]);
     // The others got another one, and that stays. Dora alone cannot reproduce it.
     computer.write("rest/more.gz", "something more");
     scene.rebuild("emil", "rest").failed(3).says(&["1 file differs: more.gz"]);
@@ -215,15 +216,76 @@ fn a_release_that_builders_cannot_reproduce_is_not_waited_for() {
     scene.rebuild("dora", "same").failed(2).says(&["the release has no such file"]);
     let wait = ["status", index, "--wait", "--timeout", "60s"];
     let no_file = "it has no file that builders make";
+    let usable_by_no_one = "no one can use it, and no builder can change that: it has no file";
     computer.run(&wait).failed(8).says(&["builders cannot reproduce", no_file]);
     let asked = computer.run_as("alice", &["sign", index]).failed_with(2);
     asked.says(&["It has no file that builders make, so clients will refuse it."]);
-    scene.complete();
+    scene.sign("alice", &[]).ok();
+    scene.sign("bob", &[]).ok().says(&[usable_by_no_one]);
     computer.run(&wait).failed(8).says(&[no_file]);
     let page = scene.world.server.get(&format!("/p/{index}")).text();
-    assert!(page.contains("No builder can change that"), "{page}");
+    let says_so = page.contains("No builder can change that") && page.contains("Do not use it. ");
+    assert!(says_so && !page.contains("Do not use it yet"), "{page}");
     let refused = computer.download(&scene.url()).failed(3);
     refused.says(&[&format!("{no_file}, and its project wants that"), "no builder can change that"]);
+}
+
+/// Who left cannot state anything. So a complete release that lacks them is lost, and says so everywhere.
+#[test]
+fn builders_who_left_are_not_waited_for() {
+    let scene = Scene::new(true);
+    let (computer, index) = (&scene.computer, scene.index.as_str());
+    scene.rebuild("emil", "same").ok();
+    scene.complete();
+    let lacking =
+        "reproduced by 1 of 2 (any 2 of 3 builders) from commit 0123456789ab…; 1 more from dora or frida";
+    computer.run(&["status", index]).ok().says(&[lacking]);
+    let rebuilds = json!({"builders": named_group(1, &["emil"]), "files": ["*.gz"]});
+    let next = team(true).with("rebuilds", rebuilds).redated(days_ago(1));
+    let [alice, bob] = ["alice", "bob"].map(person);
+    scene.world.rotate("acme/app", &next, &[&alice, &bob]);
+    let told = computer.run(&["status", index]).ok();
+    told.says(&["reproduced by 1 of 2", "; 1 more; the project requires it"])
+        .says_nothing_of(&["dora", "frida"]);
+    computer
+        .run(&["status", index, "--wait", "--timeout", "60s"])
+        .failed(8)
+        .says(&["builders cannot reproduce"]);
+    computer.download(&scene.url()).failed(3).says(&["no builder can change that"]);
+    computer.run_as("dora", &["pending"]).ok().says(&["Nothing waits"]);
+    let page = scene.world.server.get(&format!("/p/{index}")).text();
+    assert!(page.contains("No builder can change that") && !page.contains("Do not use it yet"), "{page}");
+}
+
+#[test]
+fn a_statement_that_takes_an_earlier_one_back_says_so() {
+    let scene = Scene::of(&team(false), &[("app.gz", b"the archive"), ("more.gz", b"more")]);
+    let (computer, index) = (&scene.computer, scene.index.as_str());
+    scene.rebuild("dora", "same").ok();
+    computer.write("rest/more.gz", "more");
+    let other = "fedcba9876543210fedcba9876543210fedcba98";
+    let rest = ["rebuild", index, "--files", "rest", "--source", other];
+    let replaced = format!("what you stated of app.gz from commit {COMMIT}");
+    let asked = computer.run_as("dora", &rest).failed_with(2);
+    asked.says(&[&format!("This replaces {replaced}."), "State as dora"]);
+    computer
+        .run_as("dora", &[&rest[..], &["--yes"]].concat())
+        .ok()
+        .says(&[&format!("It replaces {replaced}")]);
+    // Each of them built a part, so no one reproduced the release.
+    scene.rebuild("emil", "same").ok();
+    computer.run(&["status", index]).ok().says(&["1 of 2", "; 1 more of each file from dora, emil or frida"]);
+    scene.rebuild("frida", "same").ok();
+    computer.run(&["status", index]).ok().says(&["; 1 more of more.gz from emil or frida"]);
+    // A builder who left is told that, and not that all is well.
+    let rebuilds = json!({"builders": named_group(2, &["dora", "emil"]), "files": ["*.gz"]});
+    let [alice, bob] = ["alice", "bob"].map(person);
+    scene.world.rotate(
+        "acme/app",
+        &team(false).with("rebuilds", rebuilds).redated(days_ago(1)),
+        &[&alice, &bob],
+    );
+    scene.rebuild("frida", "same").failed(1).says(&["is not a builder of"]);
 }
 
 #[test]
@@ -315,7 +377,8 @@ fn mistakes_are_named() {
     rebuild(&["--files", "same", "--source", "0123456"])
         .failed_with(2)
         .says(&["whole id", "git rev-parse HEAD"]);
-    rebuild(&["--files", "same"]).failed(2).says(&["--source COMMIT"]);
+    rebuild(&["--files", "same"]).failed(2).says(&["what it was built from", "--source COMMIT"]);
+    rebuild(&["--source", COMMIT]).failed(2).says(&["nothing says what was built", "--files DIR"]);
     computer.write("notes/notes.txt", "read me");
     let notes = rebuild(&["--files", "notes", "--source", COMMIT]).failed(2);
     notes.says(&["no file of", "builders make", "app.gz"]);
