@@ -7,6 +7,7 @@ mod derivation;
 mod error;
 mod keeper;
 mod log;
+mod records;
 mod seen;
 mod settings;
 mod staples;

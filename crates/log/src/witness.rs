@@ -76,7 +76,7 @@ impl LogWitness {
 
     /// Adds the log that is derived here. The policy can name it as well, with the same key.
     pub fn add_replay(&self, replay: LogReplay) -> Result<(), WitnessMemoryError> {
-        let (key, origin) = (replay.log.key().clone(), replay.log.key().name().to_owned());
+        let (key, origin) = (replay.log().key().clone(), replay.log().key().name().to_owned());
         let mut logs = write(&self.logs);
         let log = match logs.get(&origin) {
             Some(log) if log.keys.contains(&key) => Arc::clone(log),
@@ -208,11 +208,16 @@ impl LogWitness {
         Ok(record.newest.clone().expect("it was just put there"))
     }
 
-    /// Checks a checkpoint for a fork, and does nothing else.
+    /// Checks a checkpoint for a fork, and cosigns nothing.
     pub fn check(&self, note: &Note) -> Result<(), CosignRefusal> {
         let (log, signed) = self.identify(note)?;
-        let is_forked = self.look_for_fork(&log, &mut log.lock(), &signed)?;
-        if is_forked { Err(CosignRefusal::OtherRoot(signed.checkpoint().size)) } else { Ok(()) }
+        if self.look_for_fork(&log, &mut log.lock(), &signed)? {
+            return Err(CosignRefusal::OtherRoot(signed.checkpoint().size));
+        }
+        if let Some(replay) = log.replay() {
+            replay.keep_up_to(&signed);
+        }
+        Ok(())
     }
 
     /// The newest checkpoint that it has cosigned, by the SHA-256 of the origin. `None` if it has cosigned nothing.
@@ -293,6 +298,9 @@ impl LogWitness {
         let cosignature =
             cosignature.ok_or_else(|| CosignRefusal::Signer("it signs with another key".to_owned()))?;
         self.memory.keep(&cosigned)?;
+        if let Some(replay) = log.replay() {
+            replay.keep_up_to(&cosigned);
+        }
         record.newest = Some(cosigned);
         Ok(cosignature)
     }

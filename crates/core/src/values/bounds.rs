@@ -140,6 +140,8 @@ pub const SHARED_BATCH_ENOUGH_BYTES: usize = 1 << 20;
 pub const SHARED_BATCH_BYTES: usize = 16 << 20;
 /// Releases that a project's record in the log names.
 pub const NEWEST_RELEASES: usize = 8;
+/// Replaced records that a log keeps on disk beside as many as its map has.
+pub const REPLACED_RECORDS: usize = 4_096;
 /// The most bytes of a signed note, such as a checkpoint. Sixteen signatures that withstand a quantum computer fit, as
 /// C2SP asks.
 pub const NOTE_BYTES: usize = 64 << 10;

@@ -5,6 +5,8 @@ mod caches;
 mod checkpoints;
 mod copy;
 mod derivation;
+mod records;
+mod replays;
 mod seen;
 mod shared;
 mod staples;

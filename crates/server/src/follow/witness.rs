@@ -114,7 +114,7 @@ pub(crate) async fn cosign(
             sleep(BEGINNING).await;
             continue;
         };
-        let mut sizes = replay.log.sizes();
+        let mut sizes = replay.log().sizes();
         let look = deadline.min(Instant::now() + LOOK);
         let _ = timeout_at(look, sizes.wait_for(|replayed| *replayed >= size)).await;
         if *sizes.borrow() < size && Instant::now() >= deadline {
@@ -194,7 +194,7 @@ impl Attempt for Watcher {
         let Some(replay) = self.replay.as_ref().filter(|_| self.parts.settings.is_polling) else {
             return sleep(PAUSE).await;
         };
-        let (mut sizes, posted) = (replay.log.sizes(), self.posted.unwrap_or(0));
+        let (mut sizes, posted) = (replay.log().sizes(), self.posted.unwrap_or(0));
         let news = async {
             let _ = sizes.wait_for(|size| *size > posted).await;
             sleep(SHORT_PAUSE).await;
@@ -213,7 +213,7 @@ impl Watcher {
     pub(crate) async fn run(self, stop: watch::Receiver<bool>) {
         let watcher = keep_trying(self, RETRIES, stop).await;
         if let Some(replay) = watcher.replay {
-            let _ = spawn_blocking(move || replay.log.stop()).await;
+            let _ = spawn_blocking(move || replay.log().stop()).await;
         }
     }
 
@@ -225,7 +225,7 @@ impl Watcher {
         let note = Note::parse(&self.client.get(LOG_CHECKPOINT).await?)?;
         let (_, signed) = self.parts.witness.identify(&note)?;
         let size = signed.checkpoint().size;
-        let _ = timeout(FOLLOWING, replay.log.sizes().wait_for(|replayed| *replayed >= size)).await;
+        let _ = timeout(FOLLOWING, replay.log().sizes().wait_for(|replayed| *replayed >= size)).await;
         let (witness, now) = (Arc::clone(&self.parts.witness), unix_seconds(&self.parts.clock));
         if !self.parts.settings.is_polling {
             return Ok(in_background(move || witness.check(&note)).await?);
