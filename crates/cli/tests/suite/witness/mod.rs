@@ -4,6 +4,7 @@ mod asking;
 mod cosigning;
 mod forks;
 mod hostile;
+mod kept;
 mod kills;
 mod polling;
 mod restored;

@@ -86,6 +86,7 @@ const TABLE: &[(&str, Most, &str)] = &[
     ("signatures of a note", Count(NOTE_SIGNATURES), "each signature of a known key is verified"),
     ("the name of a log or witness", Bytes(KEY_NAME_BYTES), "it stands in every checkpoint and staple"),
     ("checkpoints of lost commits that a log remembers", Count(LOST_HEADS), "an operator gave each of them up; the oldest go"),
+    ("replaced records that a log or `monitor` keeps on disk, beside as many as its map has", Count(REPLACED_RECORDS), "each completed release replaces its project's record"),
     ("hashes of a proof in a log", Count(PROOF_HASHES), "more than a tree of 2^63 leaves needs"),
     ("what a log asks a witness to cosign", Bytes(WITNESS_REQUEST_BYTES), "a note and a proof"),
     ("a policy file", Bytes(POLICY_BYTES), "an operator writes it by hand"),
