@@ -126,6 +126,11 @@ impl ListedLog {
         }
         Ok(Self { key, per_day, contact })
     }
+
+    /// A list has this log with another key than the known one.
+    pub fn instead_of(&self, known: &VerifierKey) -> NotTaken {
+        NotTaken::OtherKey { listed: self.key.clone(), known: known.clone() }
+    }
 }
 
 impl LogListFault {
@@ -150,6 +155,11 @@ pub enum NotTaken {
          another log: the key stays, and only the operator of this witness can change it"
     )]
     OtherKey { listed: VerifierKey, known: VerifierKey },
+    #[error(
+        "this witness has cosigned a log of this name with another key before. Only its operator can serve it, with that key: \
+         see `--policy`"
+    )]
+    OtherRecord,
     #[error("this witness knows {LISTED_LOGS} logs from lists, which is the most")]
     Full,
 }
@@ -180,15 +190,18 @@ impl KnownLogs {
         let count = self.logs.len();
         match self.logs.entry(listed.key.name().to_owned()) {
             Entry::Occupied(known) if known.get().key == listed.key => Ok(false),
-            Entry::Occupied(known) => {
-                Err(NotTaken::OtherKey { listed: listed.key.clone(), known: known.get().key.clone() })
-            }
+            Entry::Occupied(known) => Err(listed.instead_of(&known.get().key)),
             Entry::Vacant(_) if count >= LISTED_LOGS => Err(NotTaken::Full),
             Entry::Vacant(place) => {
                 place.insert(listed.clone());
                 Ok(true)
             }
         }
+    }
+
+    /// Takes back what was just taken, which nothing relies on yet.
+    pub fn forget_new(&mut self, listed: &ListedLog) {
+        self.logs.remove(listed.key.name());
     }
 
     pub fn logs(&self) -> impl ExactSizeIterator<Item = &ListedLog> {

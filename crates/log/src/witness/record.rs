@@ -10,11 +10,14 @@ use countersign_store::{Store, machine::clock::lock};
 use thiserror::Error;
 
 use crate::witness::memory::{Contradiction, WitnessMemoryError, WitnessStop};
-use crate::{error::LogError, log::LogCopy, log::TransparencyLog};
+use crate::{error::LogError, log::LogCopy, log::TransparencyLog, witness::network::LogRate};
 
 #[derive(Debug)]
 pub struct WitnessedLog {
+    /// All of them have the origin as their name; there is at least one.
     pub(super) keys: Vec<VerifierKey>,
+    /// How often it can ask, if the witness knows it from a list.
+    pub(super) rate: Option<LogRate>,
     pub(super) replay: OnceLock<LogReplay>,
     /// Whether there will be a replay, without which nothing is cosigned.
     pub(super) is_replayed: AtomicBool,
@@ -35,6 +38,10 @@ impl WitnessedLog {
     /// The replay; `None` for a log that this witness does not derive itself.
     pub fn replay(&self) -> Option<&LogReplay> {
         self.replay.get()
+    }
+
+    pub(super) fn origin(&self) -> &str {
+        self.keys.first().map_or("", VerifierKey::name)
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, LogRecord> {
@@ -145,6 +152,11 @@ pub enum CosignRefusal {
          nothing before its clock is right"
     )]
     ClockBehind { now: u64, last: u64 },
+    #[error(
+        "the list of its network lets this log ask for {per_day} cosignatures a day, and it has asked for more: try again in \
+         {seconds} seconds"
+    )]
+    TooMany { per_day: u32, seconds: u64 },
     #[error("this witness cannot record the checkpoint")]
     Memory(#[from] WitnessMemoryError),
     #[error("the key of this witness cannot sign: {0}")]

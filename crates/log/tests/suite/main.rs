@@ -5,6 +5,7 @@ mod caches;
 mod checkpoints;
 mod copy;
 mod derivation;
+mod networks;
 mod records;
 mod replays;
 mod seen;

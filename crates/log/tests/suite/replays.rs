@@ -1,7 +1,7 @@
 //! What a witness keeps of the log that it replays (D270): a start goes on from there, and whatever is wrong with it, the
 //! witness counts the same root and cosigns no other.
 
-use std::{fs, path::Path, path::PathBuf, time::SystemTime};
+use std::{fs, path::Path, path::PathBuf, time::Instant, time::SystemTime};
 
 use countersign_core::log::checkpoint::{Checkpoint, WitnessRequest};
 use countersign_core::log::{note::Note, tree::Hash, tree::Tree, tree::leaf_hash};
@@ -193,4 +193,43 @@ fn a_root_that_the_replay_has_not_counted_is_never_kept() {
     assert!(
         !fs::read_to_string(dir_of(&fixture).join("replay/checkpoint")).unwrap().contains(&lie.to_string())
     );
+}
+
+/// How long a start takes with what was kept, and without it. It prints the figures when it is asked to:
+/// `COUNTERSIGN_COMMITS=100000 cargo test --release -p countersign-log --test suite replays::the_start -- --nocapture`.
+#[test]
+fn the_start_of_a_replay_is_measured() {
+    let asked = std::env::var("COUNTERSIGN_COMMITS").ok().and_then(|count| count.parse().ok());
+    let Some(commits): Option<u64> = asked else { return };
+    let fixture = Fixture::in_memory();
+    // A project has a hundred releases, and a release is two commits.
+    for number in 0..commits - 1 {
+        let (project, release) = (number / 201, number % 201);
+        let project = format!("https/a.example/443/owner{}/p{project}", project % 50);
+        let name = format!("{project}/releases/v{}", (release + 1) / 2);
+        fixture.commit(match release {
+            0 => register(&project),
+            _ if release % 2 == 1 => publish(&name),
+            _ => complete(&name),
+        });
+    }
+    let dir = dir_of(&fixture);
+    let started = |what: &str| {
+        let begun = Instant::now();
+        let replay = LogReplay::start(fixture.store(), &dir.join("replay"), log_key().public).unwrap();
+        await_until("the replay", || replay.size() == commits);
+        println!("{what}: {:.2} s", begun.elapsed().as_secs_f64());
+        replay
+    };
+    let replay = started(&format!("{commits} commits, derived anew"));
+    let own = witness(1);
+    let keeping = LogWitness::open(&dir, CheckpointSigner::with_key(own.public, own.secret)).unwrap();
+    keeping.add_replay(replay.clone()).unwrap();
+    keeping.check(&sign(&log_key(), commits, replay.root_at(commits).unwrap())).unwrap();
+    await_until("what is kept", || dir.join("replay/checkpoint").exists());
+    drop((keeping, replay));
+    for name in ["leaves", "records"] {
+        println!("{name}: {} bytes", fs::metadata(dir.join("replay").join(name)).unwrap().len());
+    }
+    started("from what was kept");
 }

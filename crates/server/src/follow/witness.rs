@@ -15,7 +15,7 @@ use tokio::{sync::watch, task::spawn_blocking};
 
 use crate::follow::background::{Attempt, Backoff, BoxedError, HeldStore, Retries, keep_trying};
 use crate::follow::mirror::exchange::{OriginAddress, OriginClient};
-use crate::follow::{mirror::MirrorState, outgoing::ExchangeFailure};
+use crate::follow::{mirror::MirrorState, network::LogListSource, outgoing::ExchangeFailure};
 
 // The settings of a witness: its key, the logs that it cosigns, and whether it asks or is asked.
 
@@ -26,6 +26,8 @@ pub struct WitnessSettings {
     pub log_key: Option<VerifierKey>,
     /// Logs to serve as an ordinary witness.
     pub logs: Vec<VerifierKey>,
+    /// Lists of more of them.
+    pub lists: Vec<LogListSource>,
     /// Whether the witness fetches checkpoints and posts cosignatures, instead of being asked.
     pub is_polling: bool,
 }
@@ -59,10 +61,13 @@ pub(crate) fn open(dir: &Path, settings: &WitnessSettings) -> Result<Arc<LogWitn
     for keys in by_origin.into_values() {
         witness.add_log(keys)?;
     }
-    match pinned.or_else(|| settings.log_key.clone()) {
-        Some(key) => witness.expect_replay(&key)?,
-        None if settings.logs.is_empty() => witness.expect_key(),
-        None => {}
+    let own_key = pinned.or_else(|| settings.log_key.clone());
+    if let Some(key) = &own_key {
+        witness.expect_replay(key)?;
+    }
+    let listed = witness.add_known()?;
+    if own_key.is_none() && settings.logs.is_empty() && listed == 0 {
+        witness.expect_key();
     }
     for stop in witness.stops() {
         let countersign_log::WitnessStop { origin, reason, evidence } = stop;

@@ -6,5 +6,6 @@ mod forks;
 mod hostile;
 mod kept;
 mod kills;
+mod network;
 mod polling;
 mod restored;
