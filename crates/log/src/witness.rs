@@ -19,7 +19,7 @@ use crate::witness::memory::hash_of;
 use crate::witness::memory::{Contradiction, WitnessMemory};
 pub use crate::witness::memory::{CosignStep, StepHook, WitnessMemoryError, WitnessStop, forget_stops};
 use crate::witness::network::LogRate;
-pub use crate::witness::network::{TakenList, UntakenLog};
+pub use crate::witness::network::{AskedTooOften, TakenList, UntakenLog};
 pub use crate::witness::record::{CosignRefusal, LogReplay, WitnessedLog};
 use crate::witness::record::{LogRecord, examine, has_wrong_empty_root};
 

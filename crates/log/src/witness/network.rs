@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use countersign_core::log::network::{ListedLog, NotTaken};
 use countersign_store::budget::{Bucket, Rate};
-
-use crate::witness::record::CosignRefusal;
+use thiserror::Error;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// A log can ask as often at once as in a whole hour, and never less often than this.
@@ -24,6 +23,17 @@ pub(super) struct LogRate {
     repeated: Bucket,
 }
 
+/// A log has asked more often than its list says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error(
+    "the list of its network lets this log ask for {per_day} cosignatures a day, and it has asked for more: try again in \
+     {seconds} seconds"
+)]
+pub struct AskedTooOften {
+    per_day: u32,
+    pub seconds: u64,
+}
+
 impl LogRate {
     pub(super) fn of(per_day: u32) -> Self {
         let count = u64::from(per_day);
@@ -32,12 +42,12 @@ impl LogRate {
     }
 
     /// Takes one cosignature. `now` is the time since any fixed moment.
-    pub(super) fn take(&self, is_larger: bool, now: Duration) -> Result<(), CosignRefusal> {
+    pub(super) fn take(&self, is_larger: bool, now: Duration) -> Result<(), AskedTooOften> {
         let bucket = if is_larger { &self.larger } else { &self.repeated };
         let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         bucket.take(self.rate, now).map_err(|wait| {
             let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-            CosignRefusal::TooMany { per_day: self.per_day, seconds }
+            AskedTooOften { per_day: self.per_day, seconds }
         })
     }
 }

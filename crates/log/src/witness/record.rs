@@ -10,7 +10,10 @@ use countersign_store::{Store, machine::clock::lock};
 use thiserror::Error;
 
 use crate::witness::memory::{Contradiction, WitnessMemoryError, WitnessStop};
-use crate::{error::LogError, log::LogCopy, log::TransparencyLog, witness::network::LogRate};
+use crate::{
+    error::LogError, log::LogCopy, log::TransparencyLog, witness::network::AskedTooOften,
+    witness::network::LogRate,
+};
 
 #[derive(Debug)]
 pub struct WitnessedLog {
@@ -152,11 +155,8 @@ pub enum CosignRefusal {
          nothing before its clock is right"
     )]
     ClockBehind { now: u64, last: u64 },
-    #[error(
-        "the list of its network lets this log ask for {per_day} cosignatures a day, and it has asked for more: try again in \
-         {seconds} seconds"
-    )]
-    TooMany { per_day: u32, seconds: u64 },
+    #[error(transparent)]
+    TooOften(#[from] AskedTooOften),
     #[error("this witness cannot record the checkpoint")]
     Memory(#[from] WitnessMemoryError),
     #[error("the key of this witness cannot sign: {0}")]

@@ -206,7 +206,7 @@ fn the_start_of_a_replay_is_measured() {
     for number in 0..commits - 1 {
         let (project, release) = (number / 201, number % 201);
         let project = format!("https/a.example/443/owner{}/p{project}", project % 50);
-        let name = format!("{project}/releases/v{}", (release + 1) / 2);
+        let name = format!("{project}/releases/v{}", release.div_ceil(2));
         fixture.commit(match release {
             0 => register(&project),
             _ if release % 2 == 1 => publish(&name),

@@ -167,8 +167,8 @@ impl From<CosignRefusal> for ApiError {
             CosignRefusal::NotReplayed { .. } | CosignRefusal::NotKnownYet => ErrorCode::WitnessNotReady,
             CosignRefusal::Withheld { .. } => ErrorCode::CheckpointWithheld,
             CosignRefusal::ClockBehind { .. } => ErrorCode::ClockWrong,
-            CosignRefusal::TooMany { seconds, .. } => {
-                let refused = Self::refused(ErrorCode::RateLimited, &error).retry_after(*seconds);
+            CosignRefusal::TooOften(asked) => {
+                let refused = Self::refused(ErrorCode::RateLimited, &error).retry_after(asked.seconds);
                 return Self { severity: Severity::Flood, ..refused };
             }
             CosignRefusal::Memory(_) => {
