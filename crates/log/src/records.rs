@@ -134,6 +134,19 @@ impl RecordFile {
     /// Writes the file anew with what the maps need, and with everything that came after the newest of them. The new file
     /// takes the place of the old one when it is whole: a crash leaves one or the other, and each gives all of these maps.
     pub(crate) fn compact(&mut self, maps: &KeptMaps) -> Result<(), LogError> {
+        let written = self.write_anew(maps);
+        let Err(error @ LogError::Cache { .. }) = written else { return written };
+        // Nothing that is signed needs it, and the disk may be full. It is tried again when there is as much again.
+        tracing::warn!(%error, "the log's records cannot be compacted: the file stays as it is for now");
+        let unfinished = self.file.path().with_extension("new");
+        if unfinished != self.file.path() {
+            let _ = disk::remove(&unfinished);
+        }
+        self.needed = self.written.records;
+        Ok(())
+    }
+
+    fn write_anew(&mut self, maps: &KeptMaps) -> Result<(), LogError> {
         let newest = maps.iter().map(|(size, _)| *size).max().unwrap_or(0);
         let path = self.file.path().with_extension("new");
         let fresh = self.disk.open_changed(&path).map_err(LogError::cache(&path))?;

@@ -2,7 +2,7 @@
 //! wherever it is interrupted.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::{fs, path::Path, path::PathBuf, sync::Arc, time::SystemTime};
+use std::{fs, io, path::Path, path::PathBuf, sync::Arc, time::SystemTime};
 
 use countersign_core::log::checkpoint::Checkpoint;
 use countersign_core::rules::snapshot::Change;
@@ -122,4 +122,30 @@ fn a_crash_at_any_step_of_compaction_loses_nothing() {
         assert_eq!(written_at(&fixture, "leaves"), before, "the image {number} was derived again");
         assert!(log.trouble().is_none());
     }
+}
+
+#[test]
+fn a_disk_that_fails_while_the_file_is_written_anew_stops_nothing() {
+    let mut fixture = Fixture::in_memory();
+    fixture.close();
+    fixture.open_on(Disk::with_fault(Arc::new(|step, _, path| {
+        let is_it = step == DiskStep::WriteAt && path.ends_with("log/records.new");
+        if is_it { Err(io::Error::from(io::ErrorKind::StorageFull)) } else { Ok(()) }
+    })));
+    let log = fixture.start_log();
+    for number in 1..=12 {
+        fixture.commit(rotate_all(number));
+        await_rotations(&log, number);
+        assert!(log.trouble().is_none());
+    }
+    drop(log);
+    assert!(count_records(&fixture.log_dir()) > MOST, "it stays as it is");
+    assert!(!fixture.log_dir().join("records.new").exists(), "no half of it takes room");
+    fixture.close();
+    fixture.open();
+    let before = written_at(&fixture, "leaves");
+    let log = fixture.start_log();
+    await_rotations(&log, 12);
+    assert_eq!(written_at(&fixture, "leaves"), before);
+    await_until("fewer records", || count_records(&fixture.log_dir()) <= MOST);
 }
