@@ -204,6 +204,7 @@ fn a_damaged_map_is_said_and_derived_again_and_nothing_is_told_twice() {
     let scene = LogScene::start(None);
     let map = scene.user.computer.path("state.json.map");
     let watch = || once(&scene, &["--state", "state.json"]);
+    scene.staple("2.0");
     watch().ok();
     for (number, damage) in [None, Some(0), Some(40), None].into_iter().enumerate() {
         if let Some(at) = damage {
