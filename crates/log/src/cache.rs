@@ -3,19 +3,18 @@
 
 use std::io::{BufReader, Read, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::{collections::HashMap, fs::File, io, ops::Range, os::unix::fs::FileExt as _, sync::Arc};
+use std::{fs::File, io, ops::Range, os::unix::fs::FileExt as _, sync::Arc};
 
 use countersign_core::log::tree::{Hash, Tree, TreeHead, empty_root, node_hash};
-use countersign_core::log::{record::Leaf, record::Record, status::Statuses, trie::TrieKey};
+use countersign_core::log::{record::Leaf, record::Record, status::Statuses};
 use countersign_core::values::digest::Sha256;
 use countersign_store::{ChangedFile, Disk, ObjectId};
 
 use crate::error::LogError;
+use crate::records::{KeptMaps, KeptRecords, RecordFile};
 
 /// A leaf in the file: the commit, and three digests.
 const LEAF_BYTES: usize = 20 + 3 * 32;
-/// A record in the file: the leaf that it came with, its length, and its text.
-const RECORD_HEAD: usize = 8 + 2;
 /// How many leaves wait before they are written together.
 const MAX_WAITING_LEAVES: usize = 8_192;
 const MAX_WAITING_RECORDS: usize = 8_192;
@@ -24,13 +23,10 @@ const MAX_WAITING_RECORDS: usize = 8_192;
 pub(crate) struct LogCache {
     leaves: ChangedFile,
     leaf_file: LeafFile,
-    records: ChangedFile,
     /// How many leaves lie in the file.
     leaves_written: u64,
-    records_bytes: u64,
     new_leaves: Vec<u8>,
-    /// The newest of each key, with the number of its leaf.
-    new_records: HashMap<TrieKey, (u64, Record)>,
+    records: RecordFile,
 }
 
 /// The leaves, for all who read them.
@@ -61,27 +57,28 @@ pub(crate) struct CacheWish<'a> {
 }
 
 impl LogCache {
-    pub(crate) fn open(disk: &Disk, dir: &Path) -> Result<Self, LogError> {
+    pub(crate) fn open(disk: &Disk, dir: &Path, kept: KeptRecords) -> Result<Self, LogError> {
         std::fs::create_dir_all(dir).map_err(LogError::cache(dir))?;
-        let open = |name: &str| {
-            let path = dir.join(name);
-            disk.open_changed(&path).map_err(LogError::cache(&path))
-        };
-        let leaves = open("leaves")?;
+        let path = dir.join("leaves");
+        let leaves = disk.open_changed(&path).map_err(LogError::cache(&path))?;
         let leaf_file = LeafFile { file: Arc::clone(leaves.file()), path: leaves.path().to_owned() };
         Ok(Self {
             leaves,
             leaf_file,
-            records: open("records")?,
             leaves_written: 0,
-            records_bytes: 0,
             new_leaves: Vec::new(),
-            new_records: HashMap::new(),
+            records: RecordFile::open(disk, dir, kept)?,
         })
     }
 
     pub(crate) fn leaves(&self) -> &LeafFile {
         &self.leaf_file
+    }
+
+    /// Whether nothing was ever derived, as far as the files say.
+    pub(crate) fn is_empty_on_disk(&self) -> Result<bool, LogError> {
+        let found = self.leaves.file().metadata().map_err(LogError::cache(self.leaves.path()))?;
+        Ok(found.len() == 0)
     }
 
     /// Reads what the caches say up to a checkpoint. `None` if it is not the log of that checkpoint. Everything behind is
@@ -90,7 +87,7 @@ impl LogCache {
         let Some(LoadedTree { tree, recount, earlier_state, state }) = self.load_tree(wish)? else {
             return Ok(None);
         };
-        let (earlier, statuses) = self.load_statuses(wish)?;
+        let (earlier, statuses) = self.records.load(wish.head.size, wish.earlier)?;
         if statuses.root() != state || earlier.as_ref().map(Statuses::root) != earlier_state {
             return Ok(None);
         }
@@ -101,11 +98,8 @@ impl LogCache {
     /// Begins from nothing.
     pub(crate) fn clear(&mut self) -> Result<(), LogError> {
         self.new_leaves.clear();
-        self.new_records.clear();
         self.truncate_leaves(0)?;
-        self.records.set_length(0).map_err(LogError::cache(self.records.path()))?;
-        self.records_bytes = 0;
-        Ok(())
+        self.records.clear()
     }
 
     /// How many leaves there are.
@@ -117,9 +111,9 @@ impl LogCache {
     pub(crate) fn push(&mut self, leaf: &CachedLeaf, records: Vec<Record>) -> Result<(), LogError> {
         let number = self.len();
         leaf.write(&mut self.new_leaves);
-        self.new_records.extend(records.into_iter().map(|record| (record.key(), (number, record))));
+        self.records.push(number, records);
         let is_much = self.new_leaves.len() > MAX_WAITING_LEAVES * LEAF_BYTES
-            || self.new_records.len() > MAX_WAITING_RECORDS;
+            || self.records.waiting() > MAX_WAITING_RECORDS;
         if is_much { self.write() } else { Ok(()) }
     }
 
@@ -127,7 +121,15 @@ impl LogCache {
     pub(crate) fn sync(&mut self) -> Result<(), LogError> {
         self.write()?;
         self.leaves.sync().map_err(LogError::cache(self.leaves.path()))?;
-        self.records.sync().map_err(LogError::cache(self.records.path()))
+        self.records.sync()
+    }
+
+    /// Drops replaced records from the disk, if there are many. `maps` gives what is still needed of them.
+    pub(crate) fn compact(&mut self, maps: impl FnOnce() -> Option<KeptMaps>) -> Result<(), LogError> {
+        match self.records.has_grown().then(maps).flatten() {
+            Some(maps) => self.records.compact(&maps),
+            None => Ok(()),
+        }
     }
 
     /// Writes what waits. After a failure everything is written again, at the same place.
@@ -135,17 +137,9 @@ impl LogCache {
         let at = self.leaves_written * LEAF_BYTES as u64;
         let written = self.leaves.write_at(&self.new_leaves, at);
         written.map_err(LogError::cache(self.leaves.path()))?;
-        let mut bytes = Vec::new();
-        for (leaf, record) in self.new_records.values() {
-            write_record(*leaf, record, &mut bytes);
-        }
-        let written = self.records.write_at(&bytes, self.records_bytes);
-        written.map_err(LogError::cache(self.records.path()))?;
         self.leaves_written = self.len();
-        self.records_bytes += bytes.len() as u64;
         self.new_leaves.clear();
-        self.new_records.clear();
-        Ok(())
+        self.records.write()
     }
 
     fn load_tree(&self, wish: &CacheWish<'_>) -> Result<Option<LoadedTree>, LogError> {
@@ -173,31 +167,6 @@ impl LogCache {
         }
         let is_same = tree.root(wish.head.size) == Some(wish.head.root);
         Ok(is_same.then_some(LoadedTree { tree, recount, earlier_state, state }))
-    }
-
-    /// The map of `CacheWish::earlier`, if that was asked for, and of the whole.
-    fn load_statuses(&mut self, wish: &CacheWish<'_>) -> Result<(Option<Statuses>, Statuses), LogError> {
-        let fail = LogError::cache(self.records.path());
-        let mut file: &File = self.records.file();
-        file.seek(SeekFrom::Start(0)).map_err(&fail)?;
-        let mut records = RecordReader { reader: BufReader::with_capacity(1 << 20, file), bytes: 0 };
-        let mut later = Vec::new();
-        // What follows the checkpoint counts for nothing. A torn tail looks the same as damage; the root tells them apart.
-        let first = std::iter::from_fn(|| {
-            loop {
-                let (leaf, record) = records.next_before(wish.head.size)?;
-                match wish.earlier {
-                    Some(earlier) if leaf >= earlier => later.push(record),
-                    Some(_) | None => return Some(record),
-                }
-            }
-        });
-        let first = Statuses::of_records(first);
-        let end = records.bytes;
-        let last = later.iter().fold(first.clone(), |statuses, record| statuses.insert_record(record));
-        self.records.set_length(end).map_err(&fail)?;
-        self.records_bytes = end;
-        Ok((wish.earlier.map(|_| first), last))
     }
 
     fn truncate_leaves(&mut self, size: u64) -> Result<(), LogError> {
@@ -266,36 +235,6 @@ impl CachedLeaf {
             changes: digest(1),
             state: digest(2),
         }
-    }
-}
-
-fn write_record(leaf: u64, record: &Record, out: &mut Vec<u8>) {
-    let text = record.text();
-    // A record names at most nine paths, which are bounded.
-    let length = u16::try_from(text.len()).expect("records have less than 64 KiB");
-    out.extend_from_slice(&leaf.to_be_bytes());
-    out.extend_from_slice(&length.to_be_bytes());
-    out.extend_from_slice(text.as_bytes());
-}
-
-struct RecordReader<'a> {
-    reader: BufReader<&'a File>,
-    /// How many bytes it has read.
-    bytes: u64,
-}
-
-impl RecordReader<'_> {
-    /// The next record of the log's first `size` leaves, if there is one and it can be read.
-    fn next_before(&mut self, size: u64) -> Option<(u64, Record)> {
-        let mut head = [0; RECORD_HEAD];
-        self.reader.read_exact(&mut head).ok()?;
-        let [leaf @ .., high, low] = head;
-        let leaf = Some(u64::from_be_bytes(leaf)).filter(|leaf| *leaf < size)?;
-        let mut text = vec![0; usize::from(u16::from_be_bytes([high, low]))];
-        self.reader.read_exact(&mut text).ok()?;
-        let record = Record::parse(str::from_utf8(&text).ok()?).ok()?;
-        self.bytes += (RECORD_HEAD + text.len()) as u64;
-        Some((leaf, record))
     }
 }
 

@@ -11,7 +11,8 @@ use countersign_core::log::{policy::Policy, record::Leaf, status::Statuses, tree
 use countersign_core::values::verifier_key::VerifierKey;
 use thiserror::Error;
 
-use crate::{error::LogError, keeper::CheckpointKeeper, keeper::KeepError, settings::MAX_WAITING};
+use crate::{error::LogError, keeper::CheckpointKeeper, keeper::KeepError};
+use crate::{records::KeptMaps, settings::MAX_WAITING};
 
 /// A round of cosignatures, announced whenever witnesses should be asked: for a new checkpoint, and for the same one
 /// again.
@@ -230,6 +231,13 @@ impl Checkpoints {
     pub(crate) fn sizes_without_view(&self) -> Vec<u64> {
         let issued = self.cosigned.iter().chain(&self.waiting).filter(|issued| issued.view.is_none());
         issued.map(Issued::size).collect()
+    }
+
+    /// The maps of all that a start can ask for, the newest last; `None` while one of them was not derived.
+    pub(crate) fn maps(&self) -> Option<KeptMaps> {
+        let issued = self.cosigned.iter().chain(&self.waiting);
+        let maps = issued.map(|issued| Some((issued.size(), issued.view.as_ref()?.statuses.clone())));
+        maps.collect::<Option<KeptMaps>>().filter(|maps| !maps.is_empty())
     }
 
     /// Witnesses that have cosigned one of them.

@@ -127,7 +127,11 @@ impl LogFollower {
             return Ok(());
         }
         self.look_for_others()?;
-        if self.check_continuation()? && self.is_due() { self.make_checkpoint() } else { Ok(()) }
+        if self.check_continuation()? && self.is_due() {
+            self.make_checkpoint()?;
+        }
+        let shared = Arc::clone(&self.shared);
+        self.cache.compact(|| shared.checkpoints().maps())
     }
 
     fn newest(&self) -> Option<ObjectId> {
@@ -148,10 +152,25 @@ impl LogFollower {
         // For data directories from before this was remembered.
         lock(&self.shared.seen).note_cosigned(&cosigners)?;
         self.shared.loaded.send_replace(true);
+        let shared = Arc::clone(&self.shared);
+        let log = shared.key.name();
         for head in newest.into_iter().chain(cached) {
             if self.load_up_to(head, earlier.filter(|size| *size < head.size))? {
+                tracing::info!(log, size = head.size, "the log goes on from what was derived before");
                 return Ok(());
             }
+        }
+        if shared.is_stopping() {
+            // What was not read to its end is still good.
+            return Ok(());
+        }
+        if !self.cache.is_empty_on_disk()? {
+            let reason = "it is damaged or incomplete, or of another repository, or no checkpoint covers it";
+            tracing::warn!(
+                log,
+                reason,
+                "what was derived of the log before cannot be used: it is derived again"
+            );
         }
         self.reset()
     }

@@ -7,6 +7,7 @@ mod derivation;
 mod error;
 mod keeper;
 mod log;
+mod records;
 mod seen;
 mod settings;
 mod staples;
@@ -18,7 +19,7 @@ pub use crate::error::{AcceptLossError, LogError, LogRefusal, TakeError};
 pub use crate::keeper::{CheckpointFiles, CheckpointKeeper, KeepError, KeptNotes};
 pub use crate::settings::{CheckpointSigner, LogOptions, MAX_WAITING};
 pub use crate::witness::{
-    CosignRefusal, CosignStep, LogReplay, LogWitness, StepHook, WitnessMemoryError, WitnessStop,
-    WitnessedFigures, WitnessedLog, forget_stops,
+    AskedTooOften, CosignRefusal, CosignStep, LogReplay, LogWitness, StepHook, TakenList, UntakenLog,
+    WitnessMemoryError, WitnessStop, WitnessedFigures, WitnessedLog, forget_stops,
 };
 pub use crate::{log::LogCopy, log::TransparencyLog, staples::NoStaple, staples::NoTile, state::LogFigures};

@@ -17,7 +17,8 @@ use crate::error::{AcceptLossError, LogError, LogRefusal, TakeError};
 use crate::keeper::{CheckpointFiles, CheckpointKeeper, KeepError, KeptNotes};
 use crate::staples::{IndexDigests, NoStaple, NoTile};
 use crate::state::{LogFigures, LogState};
-use crate::{cache::LogCache, seen::SeenMemory, seen::Standing, settings::LogOptions};
+use crate::{cache::LogCache, records::KeptRecords, settings::LogOptions};
+use crate::{seen::SeenMemory, seen::Standing};
 
 /// The log of a server. Dropping it ends its thread.
 #[derive(Debug)]
@@ -34,7 +35,8 @@ impl TransparencyLog {
     pub fn start(store: &Store, options: LogOptions) -> Result<Self, LogError> {
         let (dir, signer, is_waiting) = (&options.dir, options.signer, options.waits_for_witnesses);
         let key = signer.key().clone();
-        let cache = LogCache::open(store.disk(), dir)?;
+        let kept = if options.keeper.is_shared() { KeptRecords::All } else { KeptRecords::Newest };
+        let cache = LogCache::open(store.disk(), dir, kept)?;
         let mut seen = SeenMemory::new(store.disk(), dir, &key);
         let copied = options.copied.and_then(|bytes| open_own(&Note::parse(&bytes).ok()?, &key).ok());
         if let Some(copied) = copied {
@@ -365,7 +367,8 @@ struct CopiedCheckpoints {
 
 impl CheckpointKeeper for CopiedCheckpoints {
     fn load(&mut self) -> Result<KeptNotes, KeepError> {
-        let cached = self.files.load()?.newest;
+        // Without it everything is derived again, and the file is replaced.
+        let cached = self.files.load().ok().and_then(|kept| kept.newest);
         Ok(KeptNotes { newest: lock(&self.offered).clone(), cosigned: None, cached })
     }
 

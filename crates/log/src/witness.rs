@@ -2,19 +2,24 @@
 //! goes back. The log that it replays it knows better: it cosigns only the root that it has counted itself.
 
 mod memory;
+mod network;
 mod record;
 
 use std::sync::{Arc, Mutex, OnceLock, RwLock, atomic::AtomicBool, atomic::Ordering};
-use std::{collections::BTreeMap, path::Path, time::Instant};
+use std::{collections::BTreeMap, collections::btree_map::Entry as BTreeEntry, path::Path, time::Instant};
 
 use countersign_core::log::checkpoint::{CheckpointError, Cosignature, SignedCheckpoint, WitnessRequest};
+use countersign_core::log::network::{KnownLogs, ListedLog, LogList, NotTaken};
 use countersign_core::log::note::{Note, NoteError};
 use countersign_core::values::{digest::Sha256, shown::shown_text, verifier_key::VerifierKey};
-use countersign_store::{Disk, machine::clock::read, machine::clock::write};
+use countersign_store::{Disk, machine::clock::lock, machine::clock::read, machine::clock::write};
 
 use crate::settings::CheckpointSigner;
+use crate::witness::memory::hash_of;
 use crate::witness::memory::{Contradiction, WitnessMemory};
 pub use crate::witness::memory::{CosignStep, StepHook, WitnessMemoryError, WitnessStop, forget_stops};
+use crate::witness::network::LogRate;
+pub use crate::witness::network::{AskedTooOften, TakenList, UntakenLog};
 pub use crate::witness::record::{CosignRefusal, LogReplay, WitnessedLog};
 use crate::witness::record::{LogRecord, examine, has_wrong_empty_root};
 
@@ -25,8 +30,11 @@ const MAX_BEHIND: u64 = 120;
 pub struct LogWitness {
     signer: CheckpointSigner,
     memory: WitnessMemory,
-    /// The logs by their origins.
-    logs: RwLock<BTreeMap<String, Arc<WitnessedLog>>>,
+    /// The logs by the SHA-256 of their origins.
+    logs: RwLock<BTreeMap<Sha256, Arc<WitnessedLog>>>,
+    /// The logs of lists, as they are on disk.
+    known: Mutex<KnownLogs>,
+    started: Instant,
     /// Whether it will learn of a log that it does not know yet.
     is_learning: AtomicBool,
 }
@@ -51,7 +59,8 @@ impl LogWitness {
     /// Opens the records as [`LogWitness::open`] does, on a disk that a test can make fail.
     pub fn open_on(disk: Disk, dir: &Path, signer: CheckpointSigner) -> Result<Self, WitnessMemoryError> {
         let (memory, is_learning) = (WitnessMemory::open(disk, dir)?, AtomicBool::new(false));
-        Ok(Self { signer, memory, logs: RwLock::default(), is_learning })
+        let (logs, known, started) = (RwLock::default(), Mutex::default(), Instant::now());
+        Ok(Self { signer, memory, logs, known, started, is_learning })
     }
 
     /// Tests stop it between two steps.
@@ -69,23 +78,107 @@ impl LogWitness {
     pub fn add_log(&self, keys: Vec<VerifierKey>) -> Result<(), WitnessMemoryError> {
         let Some(origin) = keys.first().map(|key| key.name().to_owned()) else { return Ok(()) };
         let mut logs = write(&self.logs);
-        let log = self.load_log(&origin, keys)?;
-        logs.entry(origin).or_insert(log);
+        let log = self.load_log(&origin, keys, None)?;
+        logs.entry(hash_of(&origin)).or_insert(log);
         Ok(())
+    }
+
+    /// Serves the logs that lists have had before, whatever they have now. To be called when the operator's own logs were
+    /// added, which are served as the operator says.
+    pub fn add_known(&self) -> Result<usize, WitnessMemoryError> {
+        let known = self.memory.load_known()?;
+        let mut logs = write(&self.logs);
+        for listed in known.logs() {
+            if let BTreeEntry::Vacant(place) = logs.entry(hash_of(listed.key.name())) {
+                place.insert(self.load_listed(listed)?);
+            }
+        }
+        let count = known.logs().len();
+        *lock(&self.known) = known;
+        Ok(count)
+    }
+
+    /// Takes the logs of a list that it does not know yet. They are on disk before it serves them, and it never forgets one
+    /// (D272).
+    pub fn take_list(&self, list: &LogList) -> Result<TakenList, WitnessMemoryError> {
+        let mut known = lock(&self.known);
+        let (mut next, mut taken, mut new) = (known.clone(), TakenList::default(), Vec::new());
+        for listed in &list.logs {
+            match self.take_listed(listed, &mut next)? {
+                Ok(log) => new.extend(log),
+                Err(reason) => taken.refuse(listed, reason),
+            }
+        }
+        taken.new = new.len();
+        if !new.is_empty() {
+            self.memory.keep_known(&next)?;
+            *known = next;
+            let mut logs = write(&self.logs);
+            for log in new {
+                logs.entry(hash_of(log.origin())).or_insert(log);
+            }
+        }
+        Ok(taken)
+    }
+
+    /// The log, if it is new; or why it is not taken.
+    fn take_listed(
+        &self,
+        listed: &ListedLog,
+        known: &mut KnownLogs,
+    ) -> Result<Result<Option<Arc<WitnessedLog>>, NotTaken>, WitnessMemoryError> {
+        let origin = listed.key.name();
+        let own = read(&self.logs).get(&hash_of(origin)).cloned().filter(|log| log.rate.is_none());
+        if let Some(own) = own {
+            let is_same = own.keys.contains(&listed.key);
+            let other = own.keys.first().filter(|_| !is_same).map(|own| listed.instead_of(own));
+            return Ok(other.map_or(Ok(None), Err));
+        }
+        let is_new = match known.take(listed) {
+            Ok(is_new) => is_new,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        if !is_new {
+            return Ok(Ok(None));
+        }
+        match self.load_listed(listed) {
+            Ok(log) => Ok(Ok(Some(log))),
+            // Of a log that the operator served once under this name.
+            Err(WitnessMemoryError::Unusable { .. }) => {
+                known.forget_new(listed);
+                Ok(Err(NotTaken::OtherRecord))
+            }
+            Err(error @ (WitnessMemoryError::File { .. } | WitnessMemoryError::Known { .. })) => Err(error),
+        }
+    }
+
+    fn load_listed(&self, listed: &ListedLog) -> Result<Arc<WitnessedLog>, WitnessMemoryError> {
+        let rate = LogRate::of(listed.per_day);
+        self.load_log(listed.key.name(), vec![listed.key.clone()], Some(rate))
+    }
+
+    /// Whether the log is known that this witness replays. Before that, a list could take its name.
+    pub fn has_own_log(&self) -> bool {
+        read(&self.logs).values().any(|log| log.is_replayed.load(Ordering::Acquire))
+    }
+
+    /// How many logs it knows from lists.
+    pub fn count_known(&self) -> usize {
+        lock(&self.known).logs().len()
     }
 
     /// Adds the log that is derived here. The policy can name it as well, with the same key.
     pub fn add_replay(&self, replay: LogReplay) -> Result<(), WitnessMemoryError> {
-        let (key, origin) = (replay.log.key().clone(), replay.log.key().name().to_owned());
+        let (key, origin) = (replay.log().key().clone(), replay.log().key().name().to_owned());
         let mut logs = write(&self.logs);
-        let log = match logs.get(&origin) {
+        let log = match logs.get(&hash_of(&origin)) {
             Some(log) if log.keys.contains(&key) => Arc::clone(log),
             Some(_) => return Err(self.memory.refuse_key(&key)),
-            None => self.load_log(&origin, vec![key])?,
+            None => self.load_log(&origin, vec![key], None)?,
         };
         log.is_replayed.store(true, Ordering::Release);
         let _ = log.replay.set(replay);
-        logs.insert(origin, log);
+        logs.insert(hash_of(&origin), log);
         self.is_learning.store(false, Ordering::Release);
         Ok(())
     }
@@ -94,12 +187,12 @@ impl LogWitness {
     /// record that cannot be read is an error: a witness must not begin without it.
     pub fn expect_replay(&self, key: &VerifierKey) -> Result<(), WitnessMemoryError> {
         let mut logs = write(&self.logs);
-        let log = match logs.get(key.name()) {
+        let log = match logs.get(&hash_of(key.name())) {
             Some(log) => Arc::clone(log),
-            None => self.load_log(key.name(), vec![key.clone()])?,
+            None => self.load_log(key.name(), vec![key.clone()], None)?,
         };
         log.is_replayed.store(log.keys.contains(key), Ordering::Release);
-        logs.insert(key.name().to_owned(), log);
+        logs.insert(hash_of(key.name()), log);
         Ok(())
     }
 
@@ -113,13 +206,14 @@ impl LogWitness {
         &self,
         origin: &str,
         keys: Vec<VerifierKey>,
+        rate: Option<LogRate>,
     ) -> Result<Arc<WitnessedLog>, WitnessMemoryError> {
         let newest = self.memory.load(origin, &keys, self.key())?;
         let stop = self.memory.load_stop(origin)?;
         let doubtful = self.memory.load_doubtful(origin, &keys);
         let record = Mutex::new(LogRecord { newest, stop, doubtful });
         let is_replayed = AtomicBool::new(false);
-        Ok(Arc::new(WitnessedLog { keys, replay: OnceLock::new(), is_replayed, record }))
+        Ok(Arc::new(WitnessedLog { keys, rate, replay: OnceLock::new(), is_replayed, record }))
     }
 
     /// The key that the origin's log was first seen with.
@@ -135,7 +229,7 @@ impl LogWitness {
     pub fn identify(&self, note: &Note) -> Result<(Arc<WitnessedLog>, SignedCheckpoint), CosignRefusal> {
         let origin = note.text().split('\n').next().unwrap_or_default();
         let logs = read(&self.logs);
-        let log = logs.get(origin).cloned();
+        let log = logs.get(&hash_of(origin)).cloned();
         drop(logs);
         let Some(log) = log else {
             let opened = SignedCheckpoint::open(note, &[], &[]);
@@ -208,18 +302,22 @@ impl LogWitness {
         Ok(record.newest.clone().expect("it was just put there"))
     }
 
-    /// Checks a checkpoint for a fork, and does nothing else.
+    /// Checks a checkpoint for a fork, and cosigns nothing.
     pub fn check(&self, note: &Note) -> Result<(), CosignRefusal> {
         let (log, signed) = self.identify(note)?;
-        let is_forked = self.look_for_fork(&log, &mut log.lock(), &signed)?;
-        if is_forked { Err(CosignRefusal::OtherRoot(signed.checkpoint().size)) } else { Ok(()) }
+        if self.look_for_fork(&log, &mut log.lock(), &signed)? {
+            return Err(CosignRefusal::OtherRoot(signed.checkpoint().size));
+        }
+        if let Some(replay) = log.replay() {
+            replay.keep_up_to(&signed);
+        }
+        Ok(())
     }
 
     /// The newest checkpoint that it has cosigned, by the SHA-256 of the origin. `None` if it has cosigned nothing.
     pub fn checkpoint_of(&self, origin: &Sha256) -> Result<Option<String>, CosignRefusal> {
         let logs = read(&self.logs);
-        let found = logs.iter().find(|(name, _)| Sha256::of(name.as_bytes()) == *origin);
-        let Some((_, log)) = found else {
+        let Some(log) = logs.get(origin) else {
             let is_learning = self.is_learning.load(Ordering::Acquire);
             return if is_learning { Err(CosignRefusal::NotKnownYet) } else { Ok(None) };
         };
@@ -228,15 +326,20 @@ impl LogWitness {
         Ok(newest.map(|newest| newest.note().to_string()))
     }
 
+    /// The figures of the operator's own logs, and of those logs of lists of which it cosigns nothing more. There can be
+    /// many others.
     pub fn figures(&self) -> Vec<WitnessedFigures> {
         let logs = read(&self.logs);
-        let figures = logs.iter().map(|(origin, log)| {
+        let figures = logs.values().filter_map(|log| {
             let record = log.lock();
             let time = record.last_time();
-            let (origin, size, is_stopped) = (origin.clone(), record.size(), record.stop.is_some());
-            WitnessedFigures { origin, size, time, is_stopped }
+            let (origin, size, is_stopped) = (log.origin().to_owned(), record.size(), record.stop.is_some());
+            let is_shown = log.rate.is_none() || is_stopped;
+            is_shown.then_some(WitnessedFigures { origin, size, time, is_stopped })
         });
-        figures.collect()
+        let mut figures: Vec<_> = figures.collect();
+        figures.sort_by(|a, b| a.origin.cmp(&b.origin));
+        figures
     }
 
     /// Why the witness cosigns nothing more of some logs.
@@ -283,6 +386,9 @@ impl LogWitness {
         if now.saturating_add(MAX_BEHIND) < last {
             return Err(CosignRefusal::ClockBehind { now, last });
         }
+        if let Some(rate) = log.rate.as_ref().filter(|_| log.replay().is_none()) {
+            rate.take(size > record.size(), self.started.elapsed())?;
+        }
         self.memory.note(CosignStep::Examined);
         let line = self.signer.cosign(signed.text(), now.max(last)).map_err(CosignRefusal::Signer)?;
         self.memory.note(CosignStep::Cosigned);
@@ -293,6 +399,9 @@ impl LogWitness {
         let cosignature =
             cosignature.ok_or_else(|| CosignRefusal::Signer("it signs with another key".to_owned()))?;
         self.memory.keep(&cosigned)?;
+        if let Some(replay) = log.replay() {
+            replay.keep_up_to(&cosigned);
+        }
         record.newest = Some(cosigned);
         Ok(cosignature)
     }

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use countersign_core::rules::place::path_of_url;
 use countersign_core::values::{path::PathError, path::RepoPath, verifier_key::VerifierKey};
-use countersign_server::follow::{mirror::exchange::OriginAddress, witness::WitnessSettings};
+use countersign_server::follow::{
+    mirror::exchange::OriginAddress, network::LogListSource, witness::WitnessSettings,
+};
 use countersign_server::operate::config::{FollowerFlags, GivenDatabase, GivenSettings};
 use countersign_store::ObjectId;
 
@@ -225,6 +227,11 @@ pub(crate) struct WitnessArgs {
     /// A policy file (c2sp.org/tlog-policy) with other logs to cosign, a line `log VKEY` for each
     #[arg(long, value_name = "FILE", env = "COUNTERSIGN_WITNESS_POLICY", hide_env_values = true)]
     pub(crate) policy: Option<PathBuf>,
+
+    /// A list of logs that a witness network publishes (logs/v0): cosign these logs as well, as often as the list says. It
+    /// is read every hour; the witness never forgets a log. Can be repeated
+    #[arg(long, value_name = "FILE|URL")]
+    pub(crate) log_list: Vec<LogListSource>,
 
     /// Fetch checkpoints and post cosignatures, if the server cannot reach this machine
     #[arg(long)]

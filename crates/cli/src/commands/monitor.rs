@@ -19,7 +19,7 @@ use crate::commands::monitor::reading::{LogPart, Watching};
 use crate::commands::monitor::state::{Delivery, MonitorState, StateFile};
 use crate::commands::monitor::{lie::LyingLog, replay::StateReplay};
 use crate::commands::watch::until_interrupted;
-use crate::words::error::{CliError, ErrorKind};
+use crate::words::error::{CliError, ErrorKind, shown_path};
 use crate::{args::MonitorArgs, evidence::log_memory::LogSighting, evidence::log_memory::NotContinued};
 
 pub(crate) async fn run(session: &Session, args: &MonitorArgs) -> Result<(), CliError> {
@@ -190,11 +190,19 @@ impl Monitor<'_> {
 
     /// What was derived up to the state that is remembered.
     fn take_replay(&self, before: &MonitorState) -> Result<Option<StateReplay>, CliError> {
-        let Some(mark) = &before.replay else { return Ok(None) };
-        match self.replay.take() {
-            Some(replay) if replay.is_at(mark) => Ok(Some(replay)),
-            Some(_) | None => StateReplay::load(&self.file.replay_file(), mark),
+        let name = self.file.replay_file();
+        let kept = match (self.replay.take(), &before.replay) {
+            (Some(replay), Some(mark)) if replay.is_at(mark) => Some(replay),
+            (_, Some(mark)) => StateReplay::load(&name, mark)?,
+            (_, None) => None,
+        };
+        if kept.is_none() {
+            self.session.output.note(&format!(
+                "What was derived of the log before cannot be used, because {} is missing or damaged: it is derived again.",
+                shown_path(&name)
+            ));
         }
+        Ok(kept)
     }
 
     fn remember(
@@ -209,6 +217,7 @@ impl Monitor<'_> {
         let (checkpoint, mark) = (note.to_string(), Some(mark));
         let state = MonitorState { key, checkpoint, commit, projects, transparency, replay: mark };
         self.file.write(&state)?;
+        replay.forget_files_before();
         self.replay.replace(Some(replay));
         Ok(state)
     }

@@ -8,8 +8,9 @@ use std::{
 };
 
 use countersign_core::log::policy::Policy;
-use countersign_core::values::{bounds::POLICY_BYTES, verifier_key::KeyKind, verifier_key::VerifierKey};
-use countersign_server::follow::witness::WitnessSettings;
+use countersign_core::values::bounds::{LOG_LISTS, POLICY_BYTES};
+use countersign_core::values::{verifier_key::KeyKind, verifier_key::VerifierKey};
+use countersign_server::follow::{network::LogListSource, witness::WitnessSettings};
 use countersign_server::operate::{config::GivenSettings, config::LogFormat, config::Settings, observe};
 use countersign_server::serve::{start, start::Running};
 use countersign_store::machine::clock::Clock;
@@ -107,8 +108,9 @@ async fn serve(settings: Settings) -> Result<(), CliError> {
     Ok(())
 }
 
-/// SIGHUP. What cannot be read leaves the server as it was.
+/// Reads certificate, key and lists of logs again, on SIGHUP. What cannot be read leaves the server as it was.
 fn reload(running: &Running) {
+    running.reload_lists();
     match running.reload_certificate() {
         Ok(true) => tracing::info!("certificate and key were read again"),
         Ok(false) => tracing::info!("SIGHUP: there is no certificate to read again"),
@@ -195,6 +197,7 @@ pub(crate) fn witness(global: &GlobalArgs, args: WitnessArgs, output: Output) ->
         signer: key.into_checkpoint_signer(named),
         log_key: args.log_key.clone(),
         logs: args.policy.as_deref().map(read_policy_logs).transpose()?.unwrap_or_default(),
+        lists: read_lists(&args.log_list)?,
         is_polling: args.poll,
     };
     run(args.into_settings(settings), output)
@@ -240,6 +243,18 @@ fn read_policy_logs(path: &Path) -> Result<Vec<VerifierKey>, CliError> {
         CliError::usage(message, "write a line `log VKEY` for each log")
     })?;
     Ok(policy.log_keys())
+}
+
+fn read_lists(lists: &[LogListSource]) -> Result<Vec<LogListSource>, CliError> {
+    if lists.len() > LOG_LISTS {
+        let message =
+            format!("a witness reads at most {LOG_LISTS} lists of logs, and there are {}", lists.len());
+        return Err(CliError::usage(
+            message,
+            "leave some out: it never forgets the logs that it knows from them",
+        ));
+    }
+    Ok(lists.to_vec())
 }
 
 // Memory of large answers goes back to the system.

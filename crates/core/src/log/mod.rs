@@ -2,6 +2,7 @@
 //! witnesses cosign the root of all leaves.
 
 pub mod checkpoint;
+pub mod network;
 pub mod note;
 pub mod policy;
 pub mod record;

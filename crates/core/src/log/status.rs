@@ -122,6 +122,16 @@ impl Statuses {
         self.trie.root()
     }
 
+    /// How many records the map has. Looks at each of them.
+    pub fn count(&self) -> u64 {
+        self.trie.count()
+    }
+
+    /// Whether the map has the record with this [leaf](Record::leaf), and not another one of its key.
+    pub fn holds(&self, (key, hash): &(TrieKey, Hash)) -> bool {
+        self.trie.holds(key, hash)
+    }
+
     /// The part that these records and their paths show of the map with this root; `None` if one is of another map.
     pub fn of_paths(root: &Hash, shown: &[(Record, TriePath)]) -> Option<Self> {
         let leaves = shown.iter().map(|(record, path)| {

@@ -152,6 +152,11 @@ impl<V: Clone> Trie<V> {
         self.root.as_ref().map_or(Hash::from_bytes(EMPTY), |root| *root.hash())
     }
 
+    /// How many keys have something, as far as the map is shown.
+    pub fn count(&self) -> u64 {
+        self.root.as_ref().map_or(0, Link::count)
+    }
+
     /// The proof of what `key` has; `None` if it has nothing.
     pub fn prove(&self, key: &TrieKey) -> Option<TriePath> {
         let (mut link, mut siblings) = (self.root.as_ref()?, Vec::new());
@@ -180,6 +185,15 @@ impl<V> Link<V> {
             Self::Leaf(leaf) => &leaf.hash,
             Self::Inner(inner) => &inner.hash,
             Self::Hidden(hash) => hash,
+        }
+    }
+
+    /// How many leaves it has that are shown. At most 256 nodes stand above each other.
+    fn count(&self) -> u64 {
+        match self {
+            Self::Leaf(_) => 1,
+            Self::Hidden(_) => 0,
+            Self::Inner(inner) => inner.children.iter().map(Self::count).sum(),
         }
     }
 

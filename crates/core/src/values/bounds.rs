@@ -140,6 +140,8 @@ pub const SHARED_BATCH_ENOUGH_BYTES: usize = 1 << 20;
 pub const SHARED_BATCH_BYTES: usize = 16 << 20;
 /// Releases that a project's record in the log names.
 pub const NEWEST_RELEASES: usize = 8;
+/// Replaced records that a log keeps on disk beside as many as its map has.
+pub const REPLACED_RECORDS: usize = 4_096;
 /// The most bytes of a signed note, such as a checkpoint. Sixteen signatures that withstand a quantum computer fit, as
 /// C2SP asks.
 pub const NOTE_BYTES: usize = 64 << 10;
@@ -156,6 +158,14 @@ pub const WITNESS_REQUEST_BYTES: usize = NOTE_BYTES + (4 << 10);
 /// The most bytes of a policy file and, below, logs, witnesses, or groups in it.
 pub const POLICY_BYTES: usize = 64 << 10;
 pub const POLICY_ENTRIES: usize = 64;
+/// The most bytes of a list of logs that a witness network publishes. One of 40,000 logs has some 10 MiB.
+pub const LOG_LIST_BYTES: usize = 16 << 20;
+/// Logs of a list, and logs that a witness knows from lists, all together.
+pub const LISTED_LOGS: usize = 50_000;
+/// The most bytes of what a list says about whom to ask about a log.
+pub const LOG_CONTACT_BYTES: usize = 255;
+/// Lists that a witness reads.
+pub const LOG_LISTS: usize = 8;
 /// The most bytes of a staple: its records name nine paths, its checkpoint can have a cosignature of each witness of a
 /// policy.
 pub const STAPLE_BYTES: usize = 64 << 10;

@@ -3,6 +3,7 @@
 use std::{fmt, fs, io, path::Path, path::PathBuf, sync::Arc};
 
 use countersign_core::log::checkpoint::{Checkpoint, SignedCheckpoint, WitnessRequest};
+use countersign_core::log::network::{KnownLogs, LogListError};
 use countersign_core::log::{note::Note, tree::Hash};
 use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
 use countersign_core::values::{bounds::NOTE_BYTES, digest::Sha256};
@@ -10,6 +11,7 @@ use countersign_store::{Disk, machine::disk, machine::disk::ReplaceStep};
 use thiserror::Error;
 
 const PINNED: &str = "log.vkey";
+const KNOWN: &str = "known-logs";
 const EVIDENCE: &str = "evidence-";
 /// What stands before the hash of an origin in the name of a file: nothing for the record itself.
 const RECORD: &str = "";
@@ -51,6 +53,12 @@ pub enum WitnessMemoryError {
         path.display()
     )]
     Unusable { path: PathBuf, origin: String, reason: String },
+    #[error(
+        "{} does not say which logs this witness knows from lists. Put it back from a backup; if there is none, remove it, and \
+         the logs that the lists have now are taken anew",
+        path.display()
+    )]
+    Known { path: PathBuf, source: LogListError },
 }
 
 impl WitnessMemory {
@@ -162,6 +170,18 @@ impl WitnessMemory {
         WitnessMemoryError::Unusable { path, origin, reason: reason.to_owned() }
     }
 
+    /// The logs that lists have had.
+    pub(super) fn load_known(&self) -> Result<KnownLogs, WitnessMemoryError> {
+        let path = self.dir.join(KNOWN);
+        let read = disk::read(&path, KnownLogs::MAX_BYTES as u64).map_err(fail(&path))?;
+        let Some(bytes) = read else { return Ok(KnownLogs::default()) };
+        KnownLogs::parse(&bytes).map_err(|source| WitnessMemoryError::Known { path, source })
+    }
+
+    pub(super) fn keep_known(&self, known: &KnownLogs) -> Result<(), WitnessMemoryError> {
+        self.replace(&self.dir.join(KNOWN), &known.write())
+    }
+
     fn file(&self, kind: &str, origin: &str) -> PathBuf {
         self.dir.join(format!("{kind}{}", hash_of(origin)))
     }
@@ -195,8 +215,8 @@ impl fmt::Debug for WitnessMemory {
     }
 }
 
-fn hash_of(origin: &str) -> String {
-    Sha256::of(origin.as_bytes()).to_string()
+pub(super) fn hash_of(origin: &str) -> Sha256 {
+    Sha256::of(origin.as_bytes())
 }
 
 fn read(path: &Path) -> Result<Option<Vec<u8>>, WitnessMemoryError> {

@@ -9,13 +9,18 @@ use countersign_core::values::verifier_key::VerifierKey;
 use countersign_store::{Store, machine::clock::lock};
 use thiserror::Error;
 
-use crate::keeper::{CheckpointKeeper, KeepError, KeptNotes};
 use crate::witness::memory::{Contradiction, WitnessMemoryError, WitnessStop};
-use crate::{error::LogError, log::TransparencyLog, settings::LogOptions};
+use crate::{
+    error::LogError, log::LogCopy, log::TransparencyLog, witness::network::AskedTooOften,
+    witness::network::LogRate,
+};
 
 #[derive(Debug)]
 pub struct WitnessedLog {
+    /// All of them have the origin as their name; there is at least one.
     pub(super) keys: Vec<VerifierKey>,
+    /// How often it can ask, if the witness knows it from a list.
+    pub(super) rate: Option<LogRate>,
     pub(super) replay: OnceLock<LogReplay>,
     /// Whether there will be a replay, without which nothing is cosigned.
     pub(super) is_replayed: AtomicBool,
@@ -36,6 +41,10 @@ impl WitnessedLog {
     /// The replay; `None` for a log that this witness does not derive itself.
     pub fn replay(&self) -> Option<&LogReplay> {
         self.replay.get()
+    }
+
+    pub(super) fn origin(&self) -> &str {
+        self.keys.first().map_or("", VerifierKey::name)
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, LogRecord> {
@@ -146,6 +155,8 @@ pub enum CosignRefusal {
          nothing before its clock is right"
     )]
     ClockBehind { now: u64, last: u64 },
+    #[error(transparent)]
+    TooOften(#[from] AskedTooOften),
     #[error("this witness cannot record the checkpoint")]
     Memory(#[from] WitnessMemoryError),
     #[error("the key of this witness cannot sign: {0}")]
@@ -162,30 +173,38 @@ const MAX_SAMPLES: usize = 64;
 
 #[derive(Debug, Clone)]
 pub struct LogReplay {
-    pub log: Arc<TransparencyLog>,
+    copy: LogCopy,
     /// How many commits there were, oldest first.
     samples: Arc<Mutex<VecDeque<(Instant, u64)>>>,
 }
 
-/// A keeper that keeps nothing: the log is derived again at each start.
-#[derive(Debug)]
-struct Nothing;
-
 impl LogReplay {
-    /// Starts a replay. `dir` is for files that can be deleted.
+    /// Starts a replay. `dir` is for files that can be deleted; with them it goes on from where it was (D270).
     pub fn start(store: &Store, dir: &Path, key: VerifierKey) -> Result<Self, LogError> {
-        let options = LogOptions::of_another(dir, key, Box::new(Nothing));
-        Ok(Self { log: Arc::new(TransparencyLog::start(store, options)?), samples: Arc::default() })
+        Ok(Self { copy: LogCopy::start(store, dir, key)?, samples: Arc::default() })
+    }
+
+    pub fn log(&self) -> &TransparencyLog {
+        &self.copy.log
     }
 
     /// Commits that were replayed.
     pub fn size(&self) -> u64 {
-        *self.log.sizes().borrow()
+        *self.log().sizes().borrow()
     }
 
     /// The root of the first `size` commits; `None` before there are so many.
     pub fn root_at(&self, size: u64) -> Option<Hash> {
-        self.log.root_at(size)
+        self.log().root_at(size)
+    }
+
+    /// Lets what was derived up to a checkpoint count after a start, if the log has signed the root that the replay has
+    /// counted.
+    pub(super) fn keep_up_to(&self, signed: &SignedCheckpoint) {
+        let Checkpoint { size, root, .. } = signed.checkpoint();
+        if self.root_at(*size) == Some(*root) {
+            self.copy.offer(signed.log_note().to_string().into_bytes());
+        }
     }
 
     /// Remembers how many commits there are at this time. To be called every few seconds.
@@ -205,24 +224,6 @@ impl LogReplay {
         let samples = lock(&self.samples);
         let since = samples.iter().find(|(_, len)| *len > size);
         since.is_some_and(|(at, _)| now.saturating_duration_since(*at) > WITHHELD_AFTER)
-    }
-}
-
-impl CheckpointKeeper for Nothing {
-    fn load(&mut self) -> Result<KeptNotes, KeepError> {
-        Ok(KeptNotes::default())
-    }
-
-    fn location(&self) -> String {
-        String::new()
-    }
-
-    fn keep_newest(&mut self, _before: u64, _note: &str) -> Result<(), KeepError> {
-        Ok(())
-    }
-
-    fn keep_cosigned(&mut self, _note: &str) -> Result<(), KeepError> {
-        Ok(())
     }
 }
 

@@ -7,7 +7,7 @@ use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
 use countersign_core::values::{key::SecretKey, path::RepoPath, time::Timestamp};
 use countersign_core::{log::checkpoint::SignedCheckpoint, log::policy::Policy, rules::snapshot::Change};
 use countersign_log::{CheckpointFiles, CheckpointSigner, LogError, LogOptions, LogRefusal, TransparencyLog};
-use countersign_store::{Author, Options, Repository, Store, StoreRole, machine::clock::Clock};
+use countersign_store::{Author, Disk, Options, Repository, Store, StoreRole, machine::clock::Clock};
 use countersign_testing::{copy_dir, path};
 use tempfile::TempDir;
 
@@ -95,6 +95,10 @@ impl Fixture {
     }
 
     pub(crate) fn open(&mut self) {
+        self.open_on(Disk::default());
+    }
+
+    pub(crate) fn open_on(&mut self, disk: Disk) {
         self.store = None;
         let options = Options {
             author: Author::new("Countersign", "countersign@localhost").unwrap(),
@@ -108,7 +112,7 @@ impl Fixture {
             speaks_for: |_, _| Ok(()),
             role: StoreRole::Single,
         };
-        let repository = Repository::open(&self.repository()).unwrap();
+        let repository = Repository::open_on(disk, &self.repository()).unwrap();
         self.store = Some(Store::start(repository, options).unwrap());
     }
 

@@ -2,5 +2,6 @@
 
 pub mod background;
 pub mod mirror;
+pub mod network;
 pub(crate) mod outgoing;
 pub mod witness;

@@ -4,7 +4,9 @@ use std::{borrow::Cow, error::Error as StdError, fmt, time::Duration};
 
 use countersign_core::values::{shown::shown_text, wire::WITNESS_STOPPED};
 use countersign_forge::https::{SetupError, https_client};
-use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use reqwest::header::{
+    CONTENT_TYPE, ETAG, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, RETRY_AFTER,
+};
 use reqwest::{Client, ClientBuilder, RequestBuilder, redirect::Policy};
 use serde_json::Value;
 use tokio::time::timeout;
@@ -29,7 +31,15 @@ pub(crate) struct BriefAnswer {
     pub(crate) retry_after: Option<Duration>,
     /// A witness that has stopped says so.
     pub(crate) is_stopped: bool,
+    pub(crate) version: PageVersion,
     pub(crate) body: Vec<u8>,
+}
+
+/// What the other side calls the version of a page, so that it is sent again only if there is another one.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PageVersion {
+    etag: Option<HeaderValue>,
+    modified: Option<HeaderValue>,
 }
 
 /// Why a question to another server failed, or its answer was of no use. All of its causes are on one line.
@@ -74,6 +84,20 @@ impl OutgoingClient {
         self.exchange(|http| http.get(url)).await
     }
 
+    /// Gets a page unless it still has this version; then the status is 304.
+    pub(crate) async fn get_newer(
+        &self,
+        url: &str,
+        known: &PageVersion,
+    ) -> Result<BriefAnswer, ExchangeFailure> {
+        let conditions = [(IF_NONE_MATCH, &known.etag), (IF_MODIFIED_SINCE, &known.modified)];
+        let ask = |http: &Client| {
+            let conditions = conditions.iter().filter_map(|(name, value)| Some((name, (*value).as_ref()?)));
+            conditions.fold(http.get(url), |request, (name, value)| request.header(name, value))
+        };
+        self.exchange(ask).await
+    }
+
     /// What is posted must do no harm if it comes twice.
     pub(crate) async fn post(&self, url: &str, body: String) -> Result<BriefAnswer, ExchangeFailure> {
         let ask = |http: &Client| {
@@ -106,6 +130,7 @@ impl OutgoingClient {
         let mut response = request.send().await?;
         let retry_after = read_retry_after(response.headers(), MAX_ASKED_WAIT);
         let is_stopped = response.headers().contains_key(WITNESS_STOPPED);
+        let version = PageVersion::of(response.headers());
         let (status, mut body) = (response.status().as_u16(), Vec::new());
         while let Some(bytes) = response.chunk().await? {
             body.extend_from_slice(&bytes);
@@ -113,7 +138,15 @@ impl OutgoingClient {
                 return Ok(None);
             }
         }
-        Ok(Some(BriefAnswer { status, retry_after, is_stopped, body }))
+        Ok(Some(BriefAnswer { status, retry_after, is_stopped, version, body }))
+    }
+}
+
+impl PageVersion {
+    fn of(headers: &HeaderMap) -> Self {
+        // A longer one would be sent back each time.
+        let short = |name| headers.get(name).filter(|value: &&HeaderValue| value.len() <= 256).cloned();
+        Self { etag: short(ETAG), modified: short(LAST_MODIFIED) }
     }
 }
 

@@ -15,7 +15,7 @@ use tokio::{sync::watch, task::spawn_blocking};
 
 use crate::follow::background::{Attempt, Backoff, BoxedError, HeldStore, Retries, keep_trying};
 use crate::follow::mirror::exchange::{OriginAddress, OriginClient};
-use crate::follow::{mirror::MirrorState, outgoing::ExchangeFailure};
+use crate::follow::{mirror::MirrorState, network::LogListSource, outgoing::ExchangeFailure};
 
 // The settings of a witness: its key, the logs that it cosigns, and whether it asks or is asked.
 
@@ -26,6 +26,8 @@ pub struct WitnessSettings {
     pub log_key: Option<VerifierKey>,
     /// Logs to serve as an ordinary witness.
     pub logs: Vec<VerifierKey>,
+    /// Lists of more of them.
+    pub lists: Vec<LogListSource>,
     /// Whether the witness fetches checkpoints and posts cosignatures, instead of being asked.
     pub is_polling: bool,
 }
@@ -59,10 +61,13 @@ pub(crate) fn open(dir: &Path, settings: &WitnessSettings) -> Result<Arc<LogWitn
     for keys in by_origin.into_values() {
         witness.add_log(keys)?;
     }
-    match pinned.or_else(|| settings.log_key.clone()) {
-        Some(key) => witness.expect_replay(&key)?,
-        None if settings.logs.is_empty() => witness.expect_key(),
-        None => {}
+    let own_key = pinned.or_else(|| settings.log_key.clone());
+    if let Some(key) = &own_key {
+        witness.expect_replay(key)?;
+    }
+    let listed = witness.add_known()?;
+    if own_key.is_none() && settings.logs.is_empty() && listed == 0 {
+        witness.expect_key();
     }
     for stop in witness.stops() {
         let countersign_log::WitnessStop { origin, reason, evidence } = stop;
@@ -114,7 +119,7 @@ pub(crate) async fn cosign(
             sleep(BEGINNING).await;
             continue;
         };
-        let mut sizes = replay.log.sizes();
+        let mut sizes = replay.log().sizes();
         let look = deadline.min(Instant::now() + LOOK);
         let _ = timeout_at(look, sizes.wait_for(|replayed| *replayed >= size)).await;
         if *sizes.borrow() < size && Instant::now() >= deadline {
@@ -194,7 +199,7 @@ impl Attempt for Watcher {
         let Some(replay) = self.replay.as_ref().filter(|_| self.parts.settings.is_polling) else {
             return sleep(PAUSE).await;
         };
-        let (mut sizes, posted) = (replay.log.sizes(), self.posted.unwrap_or(0));
+        let (mut sizes, posted) = (replay.log().sizes(), self.posted.unwrap_or(0));
         let news = async {
             let _ = sizes.wait_for(|size| *size > posted).await;
             sleep(SHORT_PAUSE).await;
@@ -213,7 +218,7 @@ impl Watcher {
     pub(crate) async fn run(self, stop: watch::Receiver<bool>) {
         let watcher = keep_trying(self, RETRIES, stop).await;
         if let Some(replay) = watcher.replay {
-            let _ = spawn_blocking(move || replay.log.stop()).await;
+            let _ = spawn_blocking(move || replay.log().stop()).await;
         }
     }
 
@@ -225,7 +230,7 @@ impl Watcher {
         let note = Note::parse(&self.client.get(LOG_CHECKPOINT).await?)?;
         let (_, signed) = self.parts.witness.identify(&note)?;
         let size = signed.checkpoint().size;
-        let _ = timeout(FOLLOWING, replay.log.sizes().wait_for(|replayed| *replayed >= size)).await;
+        let _ = timeout(FOLLOWING, replay.log().sizes().wait_for(|replayed| *replayed >= size)).await;
         let (witness, now) = (Arc::clone(&self.parts.witness), unix_seconds(&self.parts.clock));
         if !self.parts.settings.is_polling {
             return Ok(in_background(move || witness.check(&note)).await?);

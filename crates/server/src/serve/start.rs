@@ -7,11 +7,12 @@ use std::{future::pending, io, net::SocketAddr, path::Path, sync::Arc, time::Dur
 use countersign_forge::https::SetupError;
 use countersign_store::machine::{clock::Clock, data_dir::DataDir};
 use thiserror::Error;
-use tokio::{net::TcpListener, net::UnixListener, runtime::Handle, time::sleep};
+use tokio::{net::TcpListener, net::UnixListener, runtime::Handle, sync::watch, time::sleep};
 
 use crate::api::{state, state::App};
 use crate::follow::background::{Background, BoxedError, Rounds};
 use crate::follow::mirror::{Follower, LogCopier};
+use crate::follow::network::ListReader;
 use crate::follow::witness::{WatchParts, Watcher, WitnessSettings};
 use crate::limits::connections::{ConnectionLimits, Connections, TrustedProxies};
 use crate::nodes::asking::{AskedWitness, AskedWitnesses, is_restored};
@@ -47,6 +48,8 @@ pub struct Running {
     /// Asks witnesses, or is the work of one.
     witnessing: Vec<Background>,
     admin: Option<Background>,
+    /// Counts how often the operator has asked to read lists of logs again.
+    lists: watch::Sender<u64>,
 }
 
 impl Running {
@@ -73,6 +76,11 @@ impl Running {
     /// Reads certificate and key again; false if there are none.
     pub fn reload_certificate(&self) -> Result<bool, TlsError> {
         self.tls.as_ref().map_or(Ok(false), |tls| tls.reload().map(|()| true))
+    }
+
+    /// Reads the lists of logs again, if this is a witness that has any.
+    pub fn reload_lists(&self) {
+        self.lists.send_modify(|asked| *asked += 1);
     }
 
     /// Accepts no more requests, finishes those under way, and releases the data directory. Metrics can be read until
@@ -130,6 +138,7 @@ async fn open_and_serve(settings: Settings, clock: Clock) -> Result<Running, Box
     let (main, address) = bind(settings.listen)?;
     let (metrics, metrics_address) = settings.metrics_listen.map(bind).transpose()?.unzip();
     let rotations = DueRotations::of(&app);
+    let lists = watch::Sender::default();
     Ok(Running {
         address,
         metrics_address,
@@ -140,7 +149,8 @@ async fn open_and_serve(settings: Settings, clock: Clock) -> Result<Running, Box
         disk: disk_space::watch(settings.data_dir).map_err(no_threads)?,
         due: due::watch(rotations.clone(), Handle::current()).map_err(no_threads)?,
         following: start_following(&app, clock)?,
-        witnessing: start_witnessing(&app, asked, settings.witness)?,
+        witnessing: start_witnessing(&app, asked, settings.witness, &lists)?,
+        lists,
         admin: admin
             .map(|listener| Background::start(|stopped| admin::serve(listener, app.clone(), stopped))),
         rotations,
@@ -238,6 +248,7 @@ fn start_witnessing(
     app: &App,
     asked: Option<Vec<AskedWitness>>,
     watching: Option<WitnessSettings>,
+    lists: &watch::Sender<u64>,
 ) -> Result<Vec<Background>, SetupError> {
     let mut witnessing = Vec::new();
     if let (Some(log), Some(asked)) = (app.log.get(), asked) {
@@ -246,6 +257,10 @@ fn start_witnessing(
         witnessing.push(Background::start(|stop| asking.run(stop)));
     }
     if let (Some(witness), Some(settings), Some(mirror)) = (&app.witness, watching, app.role.mirror()) {
+        for source in settings.lists.clone() {
+            let reader = ListReader::new(Arc::clone(witness), source, lists.subscribe())?;
+            witnessing.push(Background::start(|stop| reader.run(stop)));
+        }
         let watcher = Watcher::new(WatchParts {
             witness: Arc::clone(witness),
             settings,

@@ -135,7 +135,7 @@ impl SingleRun<'_> {
         let dir = self.machine.path().join("derived");
         let derived = LogReplay::start(self.machine.store(), &dir, log_key());
         let derived = derived.map_err(|error| Breach::new(Guarantee::GoesOn, error.to_string()))?;
-        let mut sizes = derived.log.sizes();
+        let mut sizes = derived.log().sizes();
         let reached = self.machine.wait(sizes.wait_for(|size| *size >= newest.size)).is_ok();
         if !reached || derived.root_at(newest.size) != Some(newest.root) {
             return Err(unprovable(newest.size));

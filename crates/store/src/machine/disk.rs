@@ -235,6 +235,19 @@ impl ChangedFile {
     pub fn sync(&self) -> io::Result<()> {
         self.disk.try_step(DiskStep::Sync, &self.path, || self.file.sync_data())
     }
+
+    /// Gives the file the place of another one, durably. After a failure this can be called again.
+    pub fn take_place(&mut self, path: &Path) -> io::Result<()> {
+        if self.path == path {
+            return Ok(());
+        }
+        let renamed = self.disk.rename(&self.path, path).map_err(DiskError::into_io);
+        // It was renamed before a failure that came after that.
+        ignore_missing(renamed)?;
+        self.disk.sync_parent(path)?;
+        path.clone_into(&mut self.path);
+        Ok(())
+    }
 }
 
 impl Write for NewFile<'_> {

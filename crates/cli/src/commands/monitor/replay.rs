@@ -8,24 +8,31 @@ use std::{fs::File, fs::OpenOptions, io, os::unix::fs::OpenOptionsExt as _, path
 use countersign_core::documents::{layout, layout::Signable};
 use countersign_core::log::status::{StatusError, Statuses};
 use countersign_core::log::{record::Record, tree::Hash, trie::TrieKey};
-use countersign_core::values::{digest::Sha512, path::RepoPath};
+use countersign_core::values::{bounds::REPLACED_RECORDS, digest::Sha256, digest::Sha512, path::RepoPath};
 use countersign_core::{json_fields, rules::snapshot::Change};
 use serde::Serialize;
 
-use crate::words::error::CliError;
+use crate::words::error::{CliError, add_suffix};
 
 /// How much of the file counts, and the root of the map that it gives. What follows a crash has left behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(super) struct ReplayMark {
+    /// Counts the files: one that has grown too much is written anew under another name.
+    file: u64,
     bytes: u64,
+    #[serde(serialize_with = "write_hash")]
+    digest: Sha256,
     #[serde(serialize_with = "write_hash")]
     state: Hash,
 }
 
 #[derive(Debug)]
 pub(super) struct StateReplay {
-    file: PathBuf,
-    written: u64,
+    /// The name of the first file.
+    name: PathBuf,
+    written: Written,
+    /// How many lines were needed when the file was loaded or written anew.
+    needed: u64,
     statuses: Statuses,
     /// The digest of every index, whether it is complete or not.
     digests: HashMap<RepoPath, Sha512>,
@@ -34,20 +41,31 @@ pub(super) struct StateReplay {
     new_digests: BTreeMap<RepoPath, Option<Sha512>>,
 }
 
+/// What was written to which file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Written {
+    file: u64,
+    bytes: u64,
+    lines: u64,
+    /// Of all lines, each with the digest of those before it.
+    digest: Sha256,
+}
+
 /// A line of the file.
 enum Kept {
     Record(Record),
     Index(RepoPath, Option<Sha512>),
 }
 
-json_fields!(object ReplayMark { state: text(|text| Hash::parse(text).ok_or("must be a hash")), bytes });
+json_fields!(object ReplayMark { file, bytes, digest: text(parse_hash), state: text(parse_hash) });
 
 impl StateReplay {
     /// Begins before the first commit.
-    pub(super) fn begin(file: &Path) -> Self {
+    pub(super) fn begin(name: &Path) -> Self {
         Self {
-            file: file.to_owned(),
-            written: 0,
+            name: name.to_owned(),
+            written: Written::nothing(0),
+            needed: 0,
             statuses: Statuses::default(),
             digests: HashMap::new(),
             new_records: HashMap::new(),
@@ -57,36 +75,56 @@ impl StateReplay {
 
     /// Reads the replay from its file. Returns `None` if the file is missing or does not fit its mark; then everything
     /// is derived again.
-    pub(super) fn load(file: &Path, mark: &ReplayMark) -> Result<Option<Self>, CliError> {
-        let mut replay = Self { written: mark.bytes, ..Self::begin(file) };
-        let mut is_whole = true;
+    pub(super) fn load(name: &Path, mark: &ReplayMark) -> Result<Option<Self>, CliError> {
+        let mut replay = Self::begin(name);
+        replay.written = Written { bytes: mark.bytes, ..Written::nothing(mark.file) };
+        let mut found = Written::nothing(mark.file);
         let mut digests = HashMap::new();
         let mut lines = match replay.lines() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            lines => lines.map_err(|error| CliError::file("read", file, error))?,
+            lines => lines.map_err(|error| CliError::file("read", &replay.path(), error))?,
         };
+        // A line that cannot be read ends them, and then the digest is another one.
         let records = std::iter::from_fn(|| {
             loop {
-                match lines.next()? {
-                    Some(Kept::Record(record)) => return Some(record),
-                    Some(Kept::Index(path, Some(digest))) => drop(digests.insert(path, digest)),
-                    Some(Kept::Index(path, None)) => drop(digests.remove(&path)),
-                    None => {
-                        is_whole = false;
-                        return None;
-                    }
+                let line = lines.next()?;
+                let kept = Kept::parse(&line)?;
+                found.add(&line);
+                match kept {
+                    Kept::Record(record) => return Some(record),
+                    Kept::Index(path, Some(digest)) => drop(digests.insert(path, digest)),
+                    Kept::Index(path, None) => drop(digests.remove(&path)),
                 }
             }
         });
         replay.statuses = Statuses::of_records(records);
         replay.digests = digests;
-        Ok((is_whole && replay.statuses.root() == mark.state).then_some(replay))
+        replay.needed = replay.count();
+        replay.written = found;
+        replay.forget_files_before();
+        Ok((replay.mark() == *mark).then_some(replay))
     }
 
     /// Whether the replay is what the file had at this mark, and nothing more.
     pub(super) fn is_at(&self, mark: &ReplayMark) -> bool {
-        let has_new = !self.new_records.is_empty() || !self.new_digests.is_empty();
-        !has_new && self.written == mark.bytes && self.statuses.root() == mark.state
+        self.new_records.is_empty() && self.new_digests.is_empty() && self.mark() == *mark
+    }
+
+    fn mark(&self) -> ReplayMark {
+        let Written { file, bytes, digest, .. } = self.written;
+        ReplayMark { file, bytes, digest, state: self.statuses.root() }
+    }
+
+    fn path(&self) -> PathBuf {
+        match self.written.file {
+            0 => self.name.clone(),
+            number => add_suffix(&self.name, &format!(".{number}")),
+        }
+    }
+
+    /// How many lines a file without anything replaced has.
+    fn count(&self) -> u64 {
+        self.statuses.count() + self.digests.len() as u64
     }
 
     pub(super) fn statuses(&self) -> &Statuses {
@@ -116,12 +154,25 @@ impl StateReplay {
         Ok(true)
     }
 
-    /// Writes what is new. Only the mark makes it count.
+    /// Writes what is new. Only the mark makes it count, and until it is kept, the one before it still holds.
     pub(super) fn save(&mut self) -> Result<ReplayMark, CliError> {
-        self.written = self.append().map_err(|error| CliError::file("written", &self.file, error))?;
+        let fail = |replay: &Self, error| CliError::file("written", &replay.path(), error);
+        self.append().map_err(|error| fail(self, error))?;
         self.new_records.clear();
         self.new_digests.clear();
-        Ok(ReplayMark { bytes: self.written, state: self.statuses.root() })
+        if self.written.lines > 2 * self.needed + REPLACED_RECORDS as u64 {
+            self.compact().map_err(|error| fail(self, error))?;
+        }
+        Ok(self.mark())
+    }
+
+    /// The mark is kept, so no earlier file is needed.
+    pub(super) fn forget_files_before(&self) {
+        if let Some(file) = self.written.file.checked_sub(1) {
+            let before = Self { written: Written::nothing(file), ..Self::begin(&self.name) };
+            // One that stays does no harm.
+            let _ = std::fs::remove_file(before.path());
+        }
     }
 
     /// The newest records of these keys.
@@ -137,10 +188,10 @@ impl StateReplay {
                 None => drop(missing.insert(key, None)),
             }
         }
-        if !missing.is_empty() && self.written > 0 {
-            let lines = self.lines().map_err(|error| CliError::file("read", &self.file, error))?;
-            for kept in lines {
-                if let Some(Kept::Record(record)) = kept
+        if !missing.is_empty() && self.written.bytes > 0 {
+            let lines = self.lines().map_err(|error| CliError::file("read", &self.path(), error))?;
+            for line in lines {
+                if let Some(Kept::Record(record)) = Kept::parse(&line)
                     && let Some(slot) = missing.get_mut(&record.key())
                 {
                     *slot = Some(record);
@@ -151,34 +202,87 @@ impl StateReplay {
         Ok(found)
     }
 
-    /// What the file says, as far as it counts; `None` for a line that cannot be read.
-    fn lines(&self) -> io::Result<impl Iterator<Item = Option<Kept>> + use<>> {
-        let reader = BufReader::with_capacity(1 << 20, File::open(&self.file)?.take(self.written));
-        Ok(reader.split(b'\n').map(|line| line.ok().and_then(|line| Kept::parse(&line))))
+    /// What the file says, as far as it counts. A line that cannot be read ends it, and a file that is too short has none.
+    fn lines(&self) -> io::Result<impl Iterator<Item = Vec<u8>> + use<>> {
+        let file = File::open(self.path())?;
+        let bytes = self.written.bytes;
+        let counting = if file.metadata()?.len() < bytes { 0 } else { bytes };
+        let reader = BufReader::with_capacity(1 << 20, file.take(counting));
+        Ok(reader.split(b'\n').map_while(Result::ok))
     }
 
-    fn append(&self) -> io::Result<u64> {
-        let mut file =
-            OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&self.file)?;
-        file.set_len(self.written)?;
-        file.seek(SeekFrom::Start(self.written))?;
-        let mut writer = BufWriter::with_capacity(1 << 20, file);
+    fn append(&mut self) -> io::Result<()> {
+        let mut lines = LineWriter::open(&self.path(), self.written)?;
         for record in self.new_records.values() {
-            serde_json::to_writer(&mut writer, &["record", &record.text()])?;
-            writer.write_all(b"\n")?;
+            lines.write(&["record", &record.text()])?;
         }
         for (path, digest) in &self.new_digests {
             match digest {
-                Some(digest) => {
-                    serde_json::to_writer(&mut writer, &["index", path.as_str(), &digest.to_string()])?;
-                }
-                None => serde_json::to_writer(&mut writer, &["index", path.as_str()])?,
+                Some(digest) => lines.write(&["index", path.as_str(), &digest.to_string()])?,
+                None => lines.write(&["index", path.as_str()])?,
             }
-            writer.write_all(b"\n")?;
         }
-        let mut file = writer.into_inner().map_err(io::IntoInnerError::into_error)?;
-        file.sync_data()?;
-        file.stream_position()
+        self.written = lines.finish()?;
+        Ok(())
+    }
+
+    /// Writes everything to the next file, without what was replaced. The file before stays.
+    fn compact(&mut self) -> io::Result<()> {
+        let before = self.lines()?;
+        let after = Written::nothing(self.written.file + 1);
+        let mut lines = LineWriter::open(&Self { written: after, ..Self::begin(&self.name) }.path(), after)?;
+        for line in before {
+            if let Some(Kept::Record(record)) = Kept::parse(&line)
+                && self.statuses.holds(&record.leaf())
+            {
+                lines.write(&["record", &record.text()])?;
+            }
+        }
+        for (path, digest) in &self.digests {
+            lines.write(&["index", path.as_str(), &digest.to_string()])?;
+        }
+        self.written = lines.finish()?;
+        self.needed = self.written.lines;
+        Ok(())
+    }
+}
+
+impl Written {
+    fn nothing(file: u64) -> Self {
+        Self { file, bytes: 0, lines: 0, digest: Sha256::of(b"") }
+    }
+
+    fn add(&mut self, line: &[u8]) {
+        self.bytes += line.len() as u64 + 1;
+        self.lines += 1;
+        self.digest = Sha256::of(&[self.digest.as_bytes(), line].concat());
+    }
+}
+
+struct LineWriter {
+    writer: BufWriter<File>,
+    written: Written,
+}
+
+impl LineWriter {
+    /// Goes on after what was written. What follows it is cut off.
+    fn open(path: &Path, written: Written) -> io::Result<Self> {
+        let mut file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
+        file.set_len(written.bytes)?;
+        file.seek(SeekFrom::Start(written.bytes))?;
+        Ok(Self { writer: BufWriter::with_capacity(1 << 20, file), written })
+    }
+
+    fn write(&mut self, words: &[&str]) -> io::Result<()> {
+        let line = serde_json::to_vec(words)?;
+        self.written.add(&line);
+        self.writer.write_all(&line)?;
+        self.writer.write_all(b"\n")
+    }
+
+    fn finish(self) -> io::Result<Written> {
+        self.writer.into_inner().map_err(io::IntoInnerError::into_error)?.sync_data()?;
+        Ok(self.written)
     }
 }
 
@@ -195,6 +299,98 @@ impl Kept {
     }
 }
 
+fn parse_hash(text: &str) -> Result<Hash, &'static str> {
+    Hash::parse(text).ok_or("must be a hash")
+}
+
 fn write_hash<S: serde::Serializer>(hash: &Hash, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use countersign_core::documents::layout;
+
+    use super::*;
+
+    const PROJECTS: usize = 40;
+
+    fn rotate(number: usize) -> Change {
+        let mut change = Change::new("New signers of all");
+        for project in 0..PROJECTS {
+            let project = RepoPath::parse(&format!("https/a.example/443/p{project}")).unwrap();
+            change.write(layout::active_signers(&project), format!("{number}").into_bytes());
+            change.write(layout::history_entry(&project, number), b"entry".to_vec());
+            // One that waits for signatures has a digest and no record.
+            change.write(layout::index_in(&project), format!("index {number}").into_bytes());
+        }
+        change
+    }
+
+    fn go_on(replay: &mut StateReplay, number: usize) -> ReplayMark {
+        let change = rotate(number);
+        let (next, _) = replay.statuses.apply_digests(&change, |_| None).unwrap();
+        assert!(replay.advance(&change, next.root()).unwrap());
+        replay.save().unwrap()
+    }
+
+    #[test]
+    fn replaced_lines_stay_below_their_bound_and_a_kill_at_any_moment_loses_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let name = dir.path().join("state.json.map");
+        let (mut replay, needed) = (StateReplay::begin(&name), 2 * PROJECTS);
+        let (mut most, mut kept) = (0, None::<ReplayMark>);
+        for number in 1..=150 {
+            let mark = go_on(&mut replay, number);
+            most = most.max(replay.written.lines);
+            // Killed before the mark was kept, and after that.
+            let is_new = kept.is_some_and(|kept| kept.file < mark.file);
+            for mark in kept.iter().chain([&mark]).filter(|_| is_new) {
+                let loaded = StateReplay::load(&name, mark).unwrap().expect("what the mark says");
+                assert!(loaded.is_at(mark) && loaded.digests.len() == PROJECTS);
+            }
+            replay.forget_files_before();
+            kept = Some(mark);
+        }
+        let bound = (2 * needed + REPLACED_RECORDS) as u64;
+        assert!(most <= bound && most > bound - needed as u64, "{most}");
+        let mark = kept.unwrap();
+        assert_eq!(dir.path().read_dir().unwrap().count(), 1, "nothing is left behind");
+        assert!(mark.file > 0);
+        // After a start it goes on, and is bounded as before.
+        let mut replay = StateReplay::load(&name, &mark).unwrap().unwrap();
+        for number in 151..=250 {
+            go_on(&mut replay, number);
+        }
+        assert!(replay.mark().file > mark.file && replay.written.lines <= bound);
+    }
+
+    #[test]
+    fn a_file_that_does_not_fit_its_mark_is_not_believed() {
+        let dir = tempfile::tempdir().unwrap();
+        let name = dir.path().join("state.json.map");
+        let mut replay = StateReplay::begin(&name);
+        let earlier = go_on(&mut replay, 1);
+        let rolled_back = std::fs::read(&name).unwrap();
+        let mark = go_on(&mut replay, 2);
+        let whole = std::fs::read(&name).unwrap();
+        let mut swapped: Vec<&[u8]> = whole.split_inclusive(|byte| *byte == b'\n').collect();
+        // Another digest of an index, with the same records.
+        let index = swapped.iter().rposition(|line| line.starts_with(b"[\"index\"")).unwrap();
+        let wrong = String::from_utf8(swapped[index].to_vec()).unwrap().replace('0', "1");
+        swapped[index] = wrong.as_bytes();
+        let mut flipped = whole.clone();
+        flipped[whole.len() / 3] ^= 1;
+        for bytes in
+            [&rolled_back, &flipped, &swapped.concat(), &whole[..whole.len() - 1].to_vec(), &Vec::new()]
+        {
+            std::fs::write(&name, bytes).unwrap();
+            assert!(StateReplay::load(&name, &mark).unwrap().is_none());
+        }
+        // What a crash left behind the mark does not count.
+        std::fs::write(&name, &whole).unwrap();
+        assert!(StateReplay::load(&name, &earlier).unwrap().is_some_and(|replay| replay.is_at(&earlier)));
+        std::fs::remove_file(&name).unwrap();
+        assert!(StateReplay::load(&name, &mark).unwrap().is_none());
+    }
 }

@@ -30,7 +30,7 @@ pub(super) struct MonitorState {
     pub(super) projects: BTreeSet<RepoPath>,
     /// What their signers files demand of the log.
     pub(super) transparency: BTreeMap<RepoPath, Transparency>,
-    /// The state that all commits up to here give; `None` if an earlier version of this program wrote the file.
+    /// The state that all commits up to here give; `None` if it cannot be read, as that of an earlier version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) replay: Option<ReplayMark>,
 }
@@ -93,7 +93,7 @@ impl StateFile {
 }
 
 json_fields!(object MonitorState version VERSION {
-    key: text(VerifierKey::parse_log), checkpoint, commit, projects: with(parse_projects), transparency, replay: maybe,
+    key: text(VerifierKey::parse_log), checkpoint, commit, projects: with(parse_projects), transparency, replay: lenient,
 });
 
 fn parse_projects(list: &Field<'_>) -> Result<BTreeSet<RepoPath>, ParseError> {

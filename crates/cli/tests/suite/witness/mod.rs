@@ -4,6 +4,8 @@ mod asking;
 mod cosigning;
 mod forks;
 mod hostile;
+mod kept;
 mod kills;
+mod network;
 mod polling;
 mod restored;

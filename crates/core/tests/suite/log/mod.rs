@@ -1,6 +1,7 @@
 mod checkpoints;
 mod derivation;
 mod go;
+mod networks;
 mod notes;
 mod policies;
 mod ranges;

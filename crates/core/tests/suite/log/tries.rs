@@ -69,6 +69,7 @@ fn assert_same(trie: &Trie<u64>, map: &BTreeMap<TrieKey, u64>, context: &str) {
     assert_eq!(trie.root().as_bytes(), &naive_root(&records, 0), "{context}");
     let all = map.iter().map(|(key, value)| (*key, leaf_hash(key, &record(*value)), *value));
     assert_eq!(Trie::build(all).root(), trie.root(), "{context}");
+    assert_eq!(trie.count(), map.len() as u64, "{context}");
 }
 
 #[test]

@@ -50,7 +50,7 @@ pub(crate) fn show(app: &App, kinds: &RequestKinds) -> impl IntoResponse + use<>
         write_cosigning(&mut page, &app.cosigning);
     }
     if let Some(witness) = &app.witness {
-        write_witnessed(&mut page, &witness.figures());
+        write_witnessed(&mut page, &witness.figures(), witness.count_known());
     }
     write_webhooks(&mut page, &app.webhooks, app.store.recent_commits().end());
     write_log(&mut page, observe::stats());
@@ -255,7 +255,9 @@ fn write_cosigning(page: &mut Page, witnesses: &[Arc<CosigningStats>]) {
     page.values(name, help, "witness", stopped);
 }
 
-fn write_witnessed(page: &mut Page, logs: &[WitnessedFigures]) {
+fn write_witnessed(page: &mut Page, logs: &[WitnessedFigures], listed: usize) {
+    let help = "Logs that this witness knows from lists. It shows figures only of those that have forked.";
+    page.value("countersign_witness_listed_logs", help, listed);
     let name = "countersign_witness_size";
     let help = "Commits in the newest checkpoint of a log that this witness has recorded.";
     page.values(name, help, "log", logs.iter().map(|log| (log.origin.as_str(), log.size)));

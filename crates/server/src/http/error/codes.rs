@@ -167,6 +167,10 @@ impl From<CosignRefusal> for ApiError {
             CosignRefusal::NotReplayed { .. } | CosignRefusal::NotKnownYet => ErrorCode::WitnessNotReady,
             CosignRefusal::Withheld { .. } => ErrorCode::CheckpointWithheld,
             CosignRefusal::ClockBehind { .. } => ErrorCode::ClockWrong,
+            CosignRefusal::TooOften(asked) => {
+                let refused = Self::refused(ErrorCode::RateLimited, &error).retry_after(asked.seconds);
+                return Self { severity: Severity::Flood, ..refused };
+            }
             CosignRefusal::Memory(_) => {
                 let message = "this witness cannot record the checkpoint";
                 return Self::new(ErrorCode::StorageFailed, message).because(error);
