@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use countersign_api::catalogue::{KeyPendingResponse, WaitingFile, WaitingKind};
 use countersign_core::documents::{layout, signers::Role, signers::SignersFile};
 use countersign_core::rules::quorum::Tally;
-use countersign_core::values::{key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp};
-use countersign_explain::{progress::Names, reproduction::count_different};
+use countersign_core::values::shown::{quoted, shown_text};
+use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
+use countersign_explain::describe::{Description, describe};
+use countersign_explain::{progress::Names, progress::groups_text, reproduction::count_different};
 use serde_json::{Value, json};
 
 use crate::args::PendingArgs;
@@ -56,7 +58,7 @@ pub(crate) async fn run(session: &Session, args: &PendingArgs) -> Result<(), Cli
     let text = if session.output.is_terse() {
         found.iter().map(|waiting| format!("{}\n", waiting.file.file_path)).collect()
     } else {
-        to_text(session, &found, &find_names(&found).await, now()?)
+        to_text(session, &found, &find_names(&found).await, &find_vetoes(&found).await, now()?)
     };
     if !several.has_failed() {
         return session.output.answer(&text, &value);
@@ -133,6 +135,24 @@ async fn find_names(found: &[WaitingOnServer]) -> BTreeMap<RepoPath, Names> {
     names
 }
 
+/// The vetoes that masters have begun, in words, of the signers that wait.
+async fn find_vetoes(found: &[WaitingOnServer]) -> BTreeMap<RepoPath, [String; 2]> {
+    let mut vetoes = BTreeMap::new();
+    let waiting = found.iter().filter(|waiting| waiting.file.waits_until.is_some());
+    for WaitingOnServer { file, client } in waiting.take(MOST_ASKED) {
+        let shown = client.state_at(&file.file_path).await.ok();
+        let described = shown.and_then(|shown| describe(&shown.files, &file.file_path).ok().flatten());
+        let Some(Description::Proposal(proposal)) = described else { continue };
+        if let Some(veto) = &proposal.veto {
+            let people = People { names: &proposal.names, you: None };
+            let by = people.list(veto.signed.iter().map(|member| member.signer.key));
+            let said = format!("veto begun by {by}: {}", quoted(&veto.reason));
+            vetoes.insert(file.file_path.clone(), [said, format!("veto {}", groups_text(&veto.groups))]);
+        }
+    }
+    vetoes
+}
+
 async fn find_names_at(client: &ServerClient, project: &RepoPath) -> Result<Names, CliError> {
     let shown = client.state_at(&layout::active_signers(project)).await?;
     let proposed = shown.parsed(&layout::pending_signers(project), SignersFile::parse)?;
@@ -144,6 +164,7 @@ fn to_text(
     session: &Session,
     found: &[WaitingOnServer],
     names: &BTreeMap<RepoPath, Names>,
+    vetoes: &BTreeMap<RepoPath, [String; 2]>,
     now: Timestamp,
 ) -> String {
     let servers: BTreeSet<String> = found.iter().map(|waiting| waiting.client.address()).collect();
@@ -153,9 +174,12 @@ fn to_text(
         lines.push(session.output.strong(&session.name_of(&file.file_path, Some(&file.project_id))));
         lines.extend(ask(file, session.output).into_iter().map(|line| format!("  {line}")));
         let (collected, needed, age) = (file.collected, file.needed, age_text(file.since, now));
-        let progress = match file.kind {
-            WaitingKind::Rebuild => format!("reproduced by {collected} of {needed} builders"),
-            WaitingKind::Release | WaitingKind::Signers | WaitingKind::Revocation => {
+        let veto = vetoes.get(&file.file_path);
+        lines.extend(veto.map(|[said, _]| format!("  {}", session.output.bad(said))));
+        let progress = match (file.kind, veto) {
+            (WaitingKind::Rebuild, _) => format!("reproduced by {collected} of {needed} builders"),
+            (WaitingKind::Signers, Some([_, progress])) => progress.clone(),
+            (WaitingKind::Release | WaitingKind::Signers | WaitingKind::Revocation, _) => {
                 Tally { collected, needed }.to_string()
             }
         };

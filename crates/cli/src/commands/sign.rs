@@ -94,7 +94,7 @@ impl<'a> Outcome<'a> {
             let formats = shown.parsed(&layout::other_formats_of(path), OtherFormatsFile::parse)?;
             let stored = formats.unwrap_or_default().entries.remove(&you).unwrap_or_default();
             let comparison = signing.compare_again(&gathered.request)?;
-            signing.check_formats(path, Some(&stored))?;
+            signing.check_formats(&format!("you signed {path} before"), path, Some(&stored), is_complete)?;
             signing.say_again(&say_signed(path, at, &state), comparison.as_ref());
             let comparison = comparison.as_ref().map(Comparison::json);
             self.before.push(SignedBefore { path: path.clone(), you, at, is_complete, comparison });
@@ -103,6 +103,7 @@ impl<'a> Outcome<'a> {
         if gathered.is_complete {
             check_asked(&check(&gathered.request)?, &you)?;
             signing.compare_again(&gathered.request)?;
+            signing.check_formats(&format!("{path} is complete without your signature"), path, None, true)?;
             let address = client.address();
             session.output.line(&format!(
                 "{address} shows {path} as complete without your signature: nothing is left to sign"
