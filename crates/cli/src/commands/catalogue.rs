@@ -164,7 +164,7 @@ pub(super) fn list_doubts(release: &ListedRelease) -> Vec<String> {
 pub(crate) async fn search(session: &Session, args: &SearchArgs) -> Result<(), CliError> {
     let words = args.words.join(" ");
     let mut found: Vec<(RepoPath, String)> = Vec::new();
-    let mut several = Several::new(session.output);
+    let (mut several, mut answering) = (Several::reading(session.output), Vec::new());
     let mut is_cut = false;
     for client in session.clients(Reader::Signer)? {
         let server = client.address();
@@ -174,14 +174,21 @@ pub(crate) async fn search(session: &Session, args: &SearchArgs) -> Result<(), C
             session.output.note(&format!("{server} has more than it lists: add a word to find fewer."));
         }
         is_cut |= more;
+        answering.push(server.clone());
         found.extend(projects.into_iter().map(|project| (project, server.clone())));
     }
     let listed =
         found.iter().map(|(project, server)| json!({"project_id": project.as_str(), "server": server}));
     let value = json!({"projects": listed.collect::<Vec<_>>(), "more": is_cut});
     let text = match (found.is_empty(), session.output.is_terse()) {
-        (true, _) if several.has_failed() => String::new(),
-        (true, _) => format!("No project has \"{}\" in its address.", shown_text(&words)),
+        (true, _) if answering.is_empty() => String::new(),
+        (true, _) => {
+            let there = match several.has_failed() {
+                true => format!(" on {}", answering.join(" and ")),
+                false => String::new(),
+            };
+            format!("No project{there} has \"{}\" in its address.", shown_text(&words))
+        }
         (false, true) => found.iter().map(|(project, _)| format!("{project}\n")).collect(),
         (false, false) => to_table(&found),
     };

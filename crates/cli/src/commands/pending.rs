@@ -12,10 +12,10 @@ use countersign_explain::{progress::Names, progress::groups_text, reproduction::
 use serde_json::{Value, json};
 
 use crate::args::PendingArgs;
-use crate::client::targets::{FORMS, ReleaseName, find_project};
+use crate::client::targets::{ReleaseName, SEARCH, find_project};
 use crate::client::{ServerClient, now, session::Reader, session::Session, state::StateQuestion};
 use crate::words::table::{People, age_text, when_text};
-use crate::words::{error::CliError, error::ErrorKind, output::Output, output::Several};
+use crate::words::{error::CliError, output::Output, output::Several};
 
 /// The most projects in which the names of signers are looked up.
 const MOST_ASKED: usize = 20;
@@ -28,7 +28,7 @@ pub(crate) async fn run(session: &Session, args: &PendingArgs) -> Result<(), Cli
         None => session.public_key()?,
     };
     let mut found: Vec<WaitingOnServer> = Vec::new();
-    let mut several = Several::new(session.output);
+    let mut several = Several::reading(session.output);
     let mut answering = Vec::new();
     for (address, client) in clients {
         let Some(client) = several.keep_found(&address, client) else { continue };
@@ -50,7 +50,12 @@ pub(crate) async fn run(session: &Session, args: &PendingArgs) -> Result<(), Cli
         "pending": found.iter().map(WaitingOnServer::json).collect::<Vec<_>>(),
     });
     if found.is_empty() && several.has_failed() {
-        return several.finish("", value);
+        let answering: Vec<String> = answering.iter().map(ServerClient::address).collect();
+        let text = match answering.is_empty() {
+            true => String::new(),
+            false => format!("Nothing waits for {key} on {}.", answering.join(" and ")),
+        };
+        return several.finish(&text, value);
     }
     if found.is_empty() {
         return session.output.result(&say_nothing(&key), &value);
@@ -91,13 +96,10 @@ async fn resolve_project(
                 return Ok(path);
             }
         }
-        return Err(CliError::usage(format!("no server here knows the project {path}"), FORMS));
+        return Err(CliError::other(format!("no server here knows the project {path}"), SEARCH));
     }
-    let target = session.find_path(&ReleaseName::parse_one(&[name.to_owned()])?, Reader::Signer).await;
-    target.map(|found| found.path).map_err(|error| match error.kind() {
-        ErrorKind::Other => error.with_kind(ErrorKind::Usage),
-        _ => error,
-    })
+    let name = ReleaseName::parse_one(&[name.to_owned()])?;
+    session.find_path(&name, Reader::Signer).await.map(|found| found.path)
 }
 
 /// Something that waits, and where.

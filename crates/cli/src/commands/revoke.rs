@@ -9,6 +9,7 @@ use countersign_core::proof::to_state::{StatementRequest, ToState, ToStateError}
 use countersign_core::rules::{quorum, stored, stored::ReleaseState};
 use countersign_core::values::shown::{marked_name, quoted, shown_text};
 use countersign_core::values::{digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp};
+use countersign_explain::progress::{Names, list_called};
 use serde_json::{Value, json};
 
 use crate::args::RevokeArgs;
@@ -85,12 +86,13 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
     let you = session.public_key_of(Some(&path), &listed)?;
     let request = choose(args, subject, digest, begun.as_ref(), Some(you))?;
     let to_revoke = check(&request)?;
+    check_key(&to_revoke, &you)?;
     let mut lines = describe(&name, &to_revoke);
     if !to_revoke.signed.is_empty() {
         lines.push(session.output.list(&describe_progress(&request, &to_revoke, you)));
     }
     session.confirm(&lines.join("\n"), "Revoke this release, for good?")?;
-    let key = session.key(Some(&path), &listed)?;
+    let key = session.key(Some(&path), &listed).map_err(|error| state.naming_keys(error))?;
     let statement = to_revoke.sign(you, |digest| key.sign(digest))?;
     // The server takes another one only if no key that can revoke stands behind the pending one.
     let submitted = client.submit_statement(&key, &statement).await.map_err(|error| match &begun {
@@ -231,9 +233,12 @@ fn check_key(to_revoke: &ToState, you: &PublicKey) -> Result<(), CliError> {
     if to_revoke.accepted_signers().contains(you) {
         return Ok(());
     }
+    let names = Names::of([to_revoke.signers()]);
+    let may = names.in_order(to_revoke.accepted_signers());
+    let may: Vec<String> = may.iter().map(|signer| names.called(signer.key)).collect();
     Err(CliError::other(
         format!("{you} may not revoke {}", to_revoke.path()),
-        "check --key; `countersign signers check` on the project's signers file shows who may",
+        format!("check --key: {} can", list_called(may.iter().map(String::as_str), " and ")),
     ))
 }
 

@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 use crate::client::session::{KeyRing, Reader, Session};
 use crate::client::state::{Shown, Vetoed, dropped_text, find_due};
 use crate::client::{ServerClient, targets::ReleaseName, targets::Target};
-use crate::commands::pending;
 use crate::commands::sign::request::{
     Gathered, Signing, check, check_asked, check_trust, find_signed, say_signed, state_text,
 };
+use crate::commands::{download::name_newest, pending};
 use crate::evidence::release::{
     find_earlier_objections, find_objections, find_rebuilds, find_withdrawal, withdrawn,
 };
@@ -49,7 +49,13 @@ pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliErr
     }
     let mut gathered = Vec::new();
     for target in targets {
-        let found = several.keep(target.path.as_str(), gather(&target));
+        let found = match gather(&target) {
+            Err(error) if error.kind() == ErrorKind::Revoked => {
+                Err(name_newest(session, &target.shown, error).await)
+            }
+            found => found,
+        };
+        let found = several.keep(target.path.as_str(), found);
         gathered.extend(found.map(|found| (target, found)));
     }
     if let Some(file) = &args.carried.export {
@@ -198,6 +204,7 @@ async fn list_pending(session: &Session, several: &mut Several) -> Result<Vec<Ta
         let Some(waiting) = several.keep_found(&address, listed) else { continue };
         if waiting.pending.is_empty() && !is_one {
             session.output.note(&format!("{address}: nothing waits for your key."));
+            several.keep(&address, Ok(()));
         }
         let is_signable = |kind| matches!(kind, WaitingKind::Signers | WaitingKind::Release);
         for file in waiting.pending.into_iter().filter(|file| is_signable(file.kind)) {
@@ -232,7 +239,8 @@ async fn sign_one(
     let session = keys.session;
     keys.check(&signing.you)?;
     let Some(reviewed) = signing.review(request, Network::Online)? else { return Ok(None) };
-    let key = keys.unlock(&request.path, &shown.listed_keys()?, request.is_first())?;
+    let key = keys.unlock(&request.path, &shown.listed_keys()?, request.is_first());
+    let key = key.map_err(|error| shown.naming_keys(error))?;
     let body = reviewed.sign(key)?;
     let submitted = match client.submit_signatures(key, &body).await {
         Ok(submitted) => submitted,

@@ -68,7 +68,7 @@ pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliErr
     check_master(&to_veto, &you)?;
     let lines = describe(session, &request, &to_veto, Network::Online);
     session.confirm(&lines.join("\n"), QUESTION)?;
-    let key = session.key(Some(path), &state.listed_keys()?)?;
+    let key = session.key(Some(path), &state.listed_keys()?).map_err(|error| state.naming_keys(error))?;
     let statement = to_veto.sign(key.public_key(), |digest| key.sign(digest))?;
     let is_vetoed = client.submit_statement(&key, &statement).await?.answer;
     let mut text = say_done(project.as_str(), &client.address(), is_vetoed);

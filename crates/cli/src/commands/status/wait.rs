@@ -17,7 +17,7 @@ use crate::client::{
     ListenQuery, ServerClient, session::Session, state::Shown, state::Vetoed, targets::Target,
 };
 use crate::commands::status::standing::{Status, not_found, not_pending};
-use crate::evidence::release::{find_withdrawal, say_withdrawn};
+use crate::evidence::release::{find_withdrawal, release_again, say_withdrawn};
 use crate::words::{error::CliError, error::ErrorKind, table::People};
 
 /// The pause after a look at a server that could not be reached.
@@ -177,7 +177,7 @@ fn gone_release(shown: &Shown, path: &RepoPath) -> Result<CliError, CliError> {
     Ok(CliError::new(
         ErrorKind::Refused,
         format!("{path} was withdrawn {}", say_withdrawn(shown, &withdrawal)),
-        "`countersign release` registers another one there",
+        release_again(shown.project(), path),
     ))
 }
 
