@@ -136,15 +136,16 @@ pub(crate) async fn withdraw(session: &Session, args: &WithdrawArgs) -> Result<(
         return finish_withdrawal(session, &path, &format!("{name} is withdrawn already: {said}"));
     };
     let name = session.name_of(&path, Some(&shown.index.project_id));
-    let is_collecting = match stored::index_state(&state.files, &path) {
-        Ok(Some(ReleaseState::Complete | ReleaseState::Revoked)) => false,
-        Ok(Some(ReleaseState::Collecting) | None) | Err(_) => true,
-    };
-    if !is_collecting {
-        return Err(complete(
-            CliError::other(format!("{path} is complete, and cannot be withdrawn"), ""),
-            &name,
-        ));
+    match stored::index_state(&state.files, &path) {
+        Ok(Some(ReleaseState::Complete)) => {
+            let error = CliError::other(format!("{path} is complete, and cannot be withdrawn"), "");
+            return Err(complete(error, &name));
+        }
+        Ok(Some(ReleaseState::Revoked)) => {
+            let hint = format!("nothing is left to do; `countersign status {name}` shows the reason");
+            return Err(CliError::other(format!("{path} is revoked already"), hint));
+        }
+        Ok(Some(ReleaseState::Collecting) | None) | Err(_) => {}
     }
     let listed = state.listed_keys()?;
     let you = session.public_key_of(Some(&path), &listed)?;
