@@ -3,7 +3,7 @@
 mod advice;
 mod attempts;
 pub(crate) mod events;
-mod failures;
+pub(crate) mod failures;
 pub(crate) mod log;
 pub(crate) mod session;
 pub(crate) mod state;

@@ -14,6 +14,7 @@ use clap::FromArgMatches as _;
 use countersign_server::operate::config::GivenDatabase;
 
 use crate::args::{Arguments, Command, GlobalArgs, SignersCommand};
+use crate::client::failures::CHECK_SERVER;
 use crate::client::session::{ask, client_runtime};
 use crate::words::{error::CliError, error::ErrorKind, output::ColorChoice, output::Output};
 
@@ -25,10 +26,12 @@ fn main() -> ExitCode {
     };
     let output = Output::new(global.json, global.quiet, global.color).with_keys(global.full);
     let named = command.named();
+    let takes_url = matches!(command, Command::Fsck(_) | Command::Monitor(_));
     match run(global, command, output) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let error = error.naming("NAME", named.as_deref().unwrap_or("NAME"));
+            let error = if takes_url { error.naming(CHECK_SERVER, "check the URL") } else { error };
             let error = error.naming_option(&std::env::args_os().collect::<Vec<_>>());
             output.error(&error);
             error.exit_code()
@@ -39,6 +42,11 @@ fn main() -> ExitCode {
 /// Help and version are no errors. A usage error is JSON as well, where the command line asks for it.
 fn refuse_arguments(error: &clap::Error) -> ExitCode {
     let wants_json = std::env::args_os().take_while(|arg| arg != "--").any(|arg| arg == "--json");
+    if std::env::args_os().len() <= 1 {
+        // An environment variable counts as an argument, and would be answered with an error.
+        let _ = args::help::command().write_help(&mut std::io::stderr());
+        return ExitCode::from(ErrorKind::Usage.exit_code());
+    }
     if !error.use_stderr() || !wants_json {
         let _ = error.print();
         return ExitCode::from(if error.use_stderr() { ErrorKind::Usage.exit_code() } else { 0 });

@@ -112,7 +112,7 @@ pub fn groups_text(groups: &[GroupProgress]) -> String {
 const MOST_NAMED: usize = 8;
 
 /// Lists what signers are called, as in `alice, bob or carol`. A long list ends with a number.
-pub(crate) fn list_called<'a>(called: impl Iterator<Item = &'a str>, last: &str) -> String {
+pub fn list_called<'a>(called: impl Iterator<Item = &'a str>, last: &str) -> String {
     let mut called: Vec<String> = called.map(str::to_owned).collect();
     if called.len() > MOST_NAMED {
         let others = called.split_off(MOST_NAMED - 1).len();

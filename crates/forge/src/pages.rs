@@ -1,7 +1,7 @@
 //! The addresses that a project's signers file and releases have on its forge or file server, as a browser shows them.
 
 use countersign_core::documents::signers::OriginKind;
-use countersign_core::values::{path::RepoPath, wire};
+use countersign_core::{rules::place::path_of_url, values::path::RepoPath, values::wire};
 
 use crate::{source::KNOWN, url::encode_path};
 
@@ -37,6 +37,12 @@ impl ProjectPages {
     pub fn of_host(project: &RepoPath) -> Option<Self> {
         let known = KNOWN.into_iter().find(|(host, _)| project.host() == Some(host));
         Self::new(project, known.map_or(OriginKind::FileServer, |(_, kind)| kind.origin_kind()))
+    }
+
+    /// The kind of the public forge that a URL is on; `None` if it is on another host.
+    pub fn known_forge(url: &str) -> Option<OriginKind> {
+        let pages = Self::of_host(&path_of_url(url.split(['?', '#']).next()?)?)?;
+        (pages.kind != OriginKind::FileServer).then_some(pages.kind)
     }
 
     /// The signers file in the root of the project, on this branch of its repository.

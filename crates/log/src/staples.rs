@@ -21,8 +21,7 @@ pub enum NoStaple {
     #[error("{0} still collects signatures: the log has complete releases only")]
     Collecting(RepoPath),
     #[error(
-        "{path} is complete, and not in the log yet: the newest checkpoint with enough cosignatures has {size} commits. Try \
-         again in a few seconds"
+        "{path} is complete, and not in the log yet: the newest checkpoint with enough cosignatures has {size} commits"
     )]
     NotLogged { path: RepoPath, size: u64 },
     #[error("the log is catching up with the repository")]

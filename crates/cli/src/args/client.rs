@@ -1,6 +1,6 @@
 //! The arguments of the client commands.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, str::FromStr, time::Duration};
 
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -32,7 +32,7 @@ pub(crate) struct DownloadArgs {
     pub(crate) force: bool,
 
     /// Stop after this many bytes if the signed index does not give the file's size
-    #[arg(long, value_name = "BYTES", default_value_t = 2 << 30)]
+    #[arg(long, value_name = "BYTES", default_value_t = 2 << 30, value_parser = parse_number::<u64>)]
     pub(crate) max_size: u64,
 
     #[command(flatten)]
@@ -211,7 +211,7 @@ pub(crate) struct InitArgs {
     pub(crate) signers: Vec<String>,
 
     /// How many of the signers must sign a release
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_number::<usize>)]
     pub(crate) threshold: Option<usize>,
 
     /// Do not protect a new private key with a passphrase
@@ -390,6 +390,10 @@ pub(crate) struct ServeFilesArgs {
     /// Address and port to listen on; port 0 picks a free one
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8000")]
     pub(crate) listen: SocketAddr,
+}
+
+pub(super) fn parse_number<T: FromStr>(text: &str) -> Result<T, &'static str> {
+    text.parse().map_err(|_| "it must be a whole number")
 }
 
 fn parse_kind(text: &str) -> Result<EventKind, String> {

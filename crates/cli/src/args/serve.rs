@@ -11,6 +11,8 @@ use countersign_server::follow::{
 use countersign_server::operate::config::{FollowerFlags, GivenDatabase, GivenSettings};
 use countersign_store::ObjectId;
 
+use crate::args::client::parse_number;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum AdminCommand {
     /// List projects, and what is pending in them
@@ -148,7 +150,7 @@ pub(crate) struct AcceptLossArgs {
     pub(crate) origin: String,
 
     /// How many commits witnesses have seen, as the server says
-    #[arg(long, value_name = "COMMITS")]
+    #[arg(long, value_name = "COMMITS", value_parser = parse_number::<u64>)]
     pub(crate) size: u64,
 
     #[command(flatten)]
@@ -312,9 +314,8 @@ pub(crate) struct BlockArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DropArgs {
-    /// Project identifier, as in https/dl.example.org/443/acme/app
-    #[arg(value_parser = RepoPath::parse)]
-    pub(crate) project: RepoPath,
+    /// Project (acme/app, its URL or its path)
+    pub(crate) project: String,
 
     #[command(flatten)]
     pub(crate) files: FileArgs,

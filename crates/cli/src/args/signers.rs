@@ -8,7 +8,8 @@ use clap::{
 use countersign_core::documents::signers::Role;
 use countersign_core::values::{other_format::OtherFormat, shown::shown_text};
 
-use crate::{args::client::parse_duration, args::client::parse_format, words::error::CliError};
+use crate::args::client::{parse_duration, parse_format, parse_number};
+use crate::words::error::CliError;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SignersCommand {
@@ -122,7 +123,7 @@ pub(crate) struct SignersNewArgs {
     pub(crate) format: Vec<OtherFormat>,
 
     /// How many hours a rotation waits if the masters have not signed it, 1 to 720; masters can veto it meanwhile
-    #[arg(long, value_name = "HOURS")]
+    #[arg(long, value_name = "HOURS", value_parser = parse_number::<u64>)]
     pub(crate) rotation_delay: Option<u64>,
 
     /// Where to write the file [default: standard output]
@@ -182,7 +183,7 @@ pub(crate) struct SignersEditArgs {
     pub(crate) no_formats: bool,
 
     /// Let rotations wait this many hours, 1 to 720; lowering it takes effect only after the delay in force
-    #[arg(long, value_name = "HOURS")]
+    #[arg(long, value_name = "HOURS", value_parser = parse_number::<u64>)]
     pub(crate) rotation_delay: Option<u64>,
 
     /// Let rotations take effect at once

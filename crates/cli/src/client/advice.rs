@@ -20,7 +20,10 @@ const OWN_HINTS: [(C, &str); 39] = [
         C::CommitNotKept,
         "the server no longer keeps the events since then: look at the state, and watch without --since",
     ),
-    (C::ProjectRegistered, "nothing is left to do; `countersign update SIGNERS_URL` proposes new signers"),
+    (
+        C::ProjectRegistered,
+        "nothing is left to do; `countersign signers edit PROJECT` makes the next signers file, which `countersign update` proposes",
+    ),
     (C::RegistrationPending, "`countersign status PROJECT` shows who has yet to sign it"),
     (
         C::ProjectOverlaps,

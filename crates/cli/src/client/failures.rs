@@ -13,7 +13,8 @@ use crate::words::error::{CliError, ErrorKind};
 
 /// The longest refusals name a key and two paths, and say what to do.
 const SAID_CHARS: usize = 1000;
-const CHECK_SERVER: &str = "check --server (COUNTERSIGN_SERVER, `countersign config`)";
+/// What of the command line and the settings names the server.
+pub(crate) const CHECK_SERVER: &str = "check --server (COUNTERSIGN_SERVER, `countersign config`)";
 
 impl ServerClient {
     /// An answer other than success.

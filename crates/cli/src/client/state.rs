@@ -17,7 +17,7 @@ use countersign_core::values::{
 use countersign_explain::progress::Names;
 use serde_json::{Value, json};
 
-use crate::words::{error::CliError, table::People, table::when_text};
+use crate::words::{error::CliError, output::quote, table::People, table::when_text};
 use crate::{client::ServerClient, client::now, settings::trust::TrustFile};
 
 /// What of a path is asked for.
@@ -159,6 +159,22 @@ impl Shown {
         bytes
             .map(|bytes| parse(&bytes).map_err(|error| self.client.unusable_content(path, error)))
             .transpose()
+    }
+
+    /// Puts the names of signers in the place of their keys where the hint of an error replaces a key (D246).
+    pub(crate) fn naming_keys(&self, error: CliError) -> CliError {
+        let proposed = self.parsed(&layout::pending_signers(self.project()), SignersFile::parse);
+        let files: Vec<SignersFile> =
+            [self.signers(), proposed].into_iter().filter_map(|file| file.ok().flatten()).collect();
+        let names = Names::of(&files);
+        let keys = files.iter().flat_map(SignersFile::keys);
+        let hint = keys.fold(error.hint().to_owned(), |hint, key| match names.signer(key).name {
+            Some(name) if quote(&name) == name => {
+                hint.replace(&format!("--replace {key}="), &format!("--replace {name}="))
+            }
+            Some(_) | None => hint,
+        });
+        error.with_hint(hint)
     }
 
     /// The error if a stored document is not what its path says.

@@ -114,9 +114,9 @@ impl Session {
                     format!("check the tag; `countersign releases {path}` lists what there is"),
                 ),
                 Some(NamedTag::Latest) => no_complete_release(&client, &path),
-                None => CliError::usage(
-                    format!("{address} has neither a release nor a pending signers file at {path}"),
-                    FORMS,
+                None => CliError::other(
+                    format!("{address} has neither a project nor a release at {path}"),
+                    SEARCH,
                 ),
             });
         };
@@ -194,15 +194,16 @@ impl Session {
             let client = self.client_of_path(&path, None, reader).await?;
             return Ok(ServerPath { client, path, shown: None });
         }
-        let (mut found, mut silent) = (Vec::new(), None);
+        let (mut found, mut silent, mut asked) = (Vec::new(), None, Vec::new());
         for (address, client) in self.each_client(reader)? {
-            let asked = async {
+            asked.push(shown_text(&address));
+            let answered = async {
                 let client = client?;
                 let answer = client.projects(short).await?;
                 let at = |path| ServerPath { client: client.clone(), path, shown: None };
                 Ok::<Vec<_>, CliError>(answer.projects.into_iter().map(at).collect())
             };
-            match asked.await {
+            match answered.await {
                 Ok(there) => found.extend(there),
                 Err(error) => {
                     self.output.note(&format!("{address} cannot say whether it has {}.", shown_text(short)));
@@ -215,9 +216,10 @@ impl Session {
             return Err(ambiguous(short, &paths));
         }
         let target = found.pop().ok_or_else(|| {
-            let unknown =
-                || CliError::other(format!("no project is known as `{}`", shown_text(short)), FORMS);
-            silent.unwrap_or_else(unknown)
+            silent.unwrap_or_else(|| {
+                let (short, asked) = (shown_text(short), asked.join(" and "));
+                CliError::other(format!("no project is known as `{short}` here or on {asked}"), SEARCH)
+            })
         })?;
         if reader == Reader::Downloader {
             // A server must not choose whose files a user gets.
@@ -451,6 +453,10 @@ pub(crate) const FORMS: &str = "name a release as PROJECT TAG (acme/app v1.0 or 
                                 or of one of its files, or by its path \
                                 (https/github.com/443/acme/app/releases/tag/v1.0)";
 
+/// The next step if a name fits its form, and nothing else.
+pub(crate) const SEARCH: &str =
+    "check the name: `countersign search WORD` finds projects, and --server URL asks another server";
+
 /// One release or project, as typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReleaseName {
@@ -608,7 +614,13 @@ fn parse_subject(word: &str) -> Result<NamedSubject, CliError> {
     }
     let is_short = word.contains('/') && word.split('/').all(is_name);
     if !is_short {
-        return Err(CliError::usage(format!("`{}` names no project", shown_text(word)), FORMS));
+        return Err(CliError::usage(
+            format!(
+                "`{}` names no project: that has an owner or a directory, as in acme/app",
+                shown_text(word)
+            ),
+            FORMS,
+        ));
     }
     Ok(NamedSubject::Short(word.to_owned()))
 }

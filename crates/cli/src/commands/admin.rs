@@ -5,11 +5,13 @@ mod socket;
 
 use std::{fs, path::Display, path::Path, path::absolute};
 
-use countersign_core::values::{bounds::NOTE_BYTES, verifier_key::KeyKind, verifier_key::VerifierKey};
-use countersign_core::{log::note::Note, rules::decide::proposal, values::shown::plural};
+use countersign_core::values::{bounds::NOTE_BYTES, path::RepoPath, shown::plural, shown::shown_text};
+use countersign_core::values::{verifier_key::KeyKind, verifier_key::VerifierKey};
+use countersign_core::{log::note::Note, rules::decide::proposal};
 use countersign_log::forget_stops;
 use countersign_server::follow::mirror::memory::MirrorMemory;
 use countersign_server::http::blocks::{BlockError, BlockedThing, Blocks};
+use countersign_server::operate::config::GivenSettings;
 use countersign_server::serve::admin::{AdminRequest, list_blocks, list_projects};
 use countersign_store::machine::{clock::Clock, data_dir::DataDir, disk};
 use countersign_store::{nonces, nonces::NonceReset};
@@ -23,7 +25,7 @@ use crate::commands::admin::socket::{
     find_data_dir, is_mirror, lock_stopped, open_stopped, read_settings, refuse_other_user,
 };
 use crate::words::{error::CliError, error::shown_path, output, output::Confirmation, output::Output};
-use crate::{client::session, keys, settings::config_dir::write_new};
+use crate::{client::session, client::targets::find_project, keys, settings::config_dir::write_new};
 
 pub(crate) fn run(command: AdminCommand, global: &GlobalArgs, output: Output) -> Result<(), CliError> {
     match command {
@@ -46,14 +48,7 @@ pub(crate) fn run(command: AdminCommand, global: &GlobalArgs, output: Output) ->
 
 fn show_projects(args: ProjectsArgs, output: Output) -> Result<(), CliError> {
     let (file, path) = find_data_dir(args.files)?;
-    let below = args.below.as_ref().map(ToString::to_string);
-    let items = match socket::ask(&path, &AdminRequest::Projects { below })? {
-        Some(items) => items,
-        None => {
-            let (_data_dir, opened) = open_stopped(&file, &path)?;
-            list_projects(&opened.store.head(), args.below.as_ref())
-        }
-    };
+    let items = ask_projects(&file, &path, args.below.as_ref())?;
     let text: String = items.iter().map(describe_project).collect();
     let text = match &args.below {
         None if items.is_empty() => "There are no projects.\n".to_owned(),
@@ -61,6 +56,32 @@ fn show_projects(args: ProjectsArgs, output: Output) -> Result<(), CliError> {
         None | Some(_) => text,
     };
     output.answer(&text, &json!({ "projects": items }))
+}
+
+fn ask_projects(
+    file: &GivenSettings,
+    data_dir: &Path,
+    below: Option<&RepoPath>,
+) -> Result<Vec<Value>, CliError> {
+    let request = AdminRequest::Projects { below: below.map(ToString::to_string) };
+    if let Some(items) = socket::ask(data_dir, &request)? {
+        return Ok(items);
+    }
+    let (_data_dir, opened) = open_stopped(file, data_dir)?;
+    Ok(list_projects(&opened.store.head(), below))
+}
+
+/// The project that a name stands for (D60): a short one is that of a project in the data directory.
+fn find_named(name: &str, file: &GivenSettings, data_dir: &Path) -> Result<RepoPath, CliError> {
+    if let Some(project) = find_project(name, &[])? {
+        return Ok(project);
+    }
+    let below = RepoPath::parse(name).ok();
+    let items = ask_projects(file, data_dir, below.as_ref())?;
+    let known = items.iter().filter_map(|item| RepoPath::parse(item["project"].as_str()?).ok());
+    find_project(name, &known.collect::<Vec<_>>())?.ok_or_else(|| {
+        CliError::other(format!("the server has no project {}", shown_text(name)), socket::HINT)
+    })
 }
 
 fn describe_project(item: &Value) -> String {
@@ -79,19 +100,20 @@ fn describe_project(item: &Value) -> String {
 
 fn drop_pending(args: DropArgs, output: Output) -> Result<(), CliError> {
     let (file, path) = find_data_dir(args.files)?;
-    let request = AdminRequest::Drop { project: args.project.to_string() };
+    let project = find_named(&args.project, &file, &path)?;
+    let request = AdminRequest::Drop { project: project.to_string() };
     if socket::ask(&path, &request)?.is_none() {
         let (data_dir, opened) = open_stopped(&file, &path)?;
         if is_mirror(&data_dir)? {
             let message = format!("{} is a mirror's, which accepts no changes", path.display());
             return Err(CliError::other(message, "change it on the server that it follows"));
         }
-        let project = args.project.clone();
-        let decide = move |head: &_, _| proposal::drop_pending(head, &project);
+        let dropped = project.clone();
+        let decide = move |head: &_, _| proposal::drop_pending(head, &dropped);
         session::runtime()?.block_on(opened.store.transact(decide))??;
     }
-    let text = format!("Dropped the pending signers of {}\n", args.project);
-    output.result(&text, &json!({ "dropped": args.project.as_str() }))
+    let text = format!("Dropped the pending signers of {project}\n");
+    output.result(&text, &json!({ "dropped": project.as_str() }))
 }
 
 #[derive(Clone, Copy)]
@@ -101,8 +123,11 @@ enum Wish {
 }
 
 fn change_blocks(args: BlockArgs, output: Output, wish: Wish) -> Result<(), CliError> {
-    let thing = read_thing(&args.what, wish)?;
-    let (_, path) = find_data_dir(args.files)?;
+    let (file, path) = find_data_dir(args.files)?;
+    let thing = read_thing(&args.what, wish).or_else(|error| {
+        let project = find_named(&args.what, &file, &path);
+        project.and_then(|project| read_thing(project.as_str(), wish)).or(Err(error))
+    })?;
     let what = thing.as_str().to_owned();
     let request = match wish {
         Wish::Block => AdminRequest::Block { what },
@@ -114,7 +139,7 @@ fn change_blocks(args: BlockArgs, output: Output, wish: Wish) -> Result<(), CliE
             Wish::Block => blocks.block(thing.clone()),
             Wish::Unblock => blocks.unblock(thing.clone()),
         };
-        changed.map_err(|error| CliError::other(error.to_string(), socket::HINT))?;
+        changed.map_err(|error| CliError::other(error.to_string(), socket::BLOCKS_HINT))?;
     }
     let (text, name) = match wish {
         Wish::Block => (format!("The server refuses changes of {thing} from now on.\n"), "blocked"),

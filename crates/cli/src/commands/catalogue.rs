@@ -125,32 +125,46 @@ fn describe_state(release: &ListedRelease, is_newest: bool, output: Output) -> S
         (ReleaseState::Complete | ReleaseState::Collecting, Some(begun)) => {
             output.bad(&format!("revocation begun, {} of {}", begun.collected, begun.needed))
         }
-        (ReleaseState::Complete, None) if is_newest => output.good("complete, the newest"),
+        (ReleaseState::Complete, None) if is_newest => output.good("complete, newest"),
         (ReleaseState::Complete, None) => output.good("complete"),
         (ReleaseState::Collecting, None) => output.strong("collecting"),
     };
-    let state = match release.rebuilds.as_ref().and_then(|rebuilds| describe_rebuilds(rebuilds, output)) {
-        Some(rebuilds) if release.state != ReleaseState::Revoked => format!("{state}, {rebuilds}"),
+    match describe_gravest(release, output) {
+        Some(gravest) if release.state != ReleaseState::Revoked => format!("{state}, {gravest}"),
         Some(_) | None => state,
-    };
-    match release.objections {
-        0 => state,
-        count => format!("{state}, {}", output.bad(&format!("{count} objection{}", plural(count)))),
     }
 }
 
-fn describe_rebuilds(rebuilds: &ListedRebuilds, output: Output) -> Option<String> {
-    match count_different(rebuilds.different) {
-        Some(different) => Some(output.bad(&different)),
-        None if rebuilds.reproduced => Some(output.good("reproduced")),
-        None => rebuilds.required.then(|| output.bad("not reproduced")),
+/// The gravest that can be said of a release besides, in few words: `status` says all.
+fn describe_gravest(release: &ListedRelease, output: Output) -> Option<String> {
+    let rebuilds = release.rebuilds.as_ref();
+    if rebuilds.is_some_and(|rebuilds| rebuilds.different > 0) {
+        return Some(output.bad("DIFFERENT"));
     }
+    if rebuilds.is_some_and(is_lacking) {
+        return Some(output.bad("not reproduced"));
+    }
+    match release.objections {
+        0 => rebuilds.filter(|rebuilds| rebuilds.reproduced).map(|_| output.good("reproduced")),
+        count => Some(output.bad(&format!("{count} objection{}", plural(count)))),
+    }
+}
+
+/// What speaks against a release, the gravest first.
+pub(super) fn list_doubts(release: &ListedRelease) -> Vec<String> {
+    let different = release.rebuilds.as_ref().and_then(|rebuilds| count_different(rebuilds.different));
+    let objections = match release.objections {
+        0 => None,
+        1 => Some("1 signer objects".to_owned()),
+        many => Some(format!("{many} signers object")),
+    };
+    different.into_iter().chain(objections).collect()
 }
 
 pub(crate) async fn search(session: &Session, args: &SearchArgs) -> Result<(), CliError> {
     let words = args.words.join(" ");
     let mut found: Vec<(RepoPath, String)> = Vec::new();
-    let mut several = Several::new(session.output);
+    let (mut several, mut answering) = (Several::reading(session.output), Vec::new());
     let mut is_cut = false;
     for client in session.clients(Reader::Signer)? {
         let server = client.address();
@@ -160,14 +174,21 @@ pub(crate) async fn search(session: &Session, args: &SearchArgs) -> Result<(), C
             session.output.note(&format!("{server} has more than it lists: add a word to find fewer."));
         }
         is_cut |= more;
+        answering.push(server.clone());
         found.extend(projects.into_iter().map(|project| (project, server.clone())));
     }
     let listed =
         found.iter().map(|(project, server)| json!({"project_id": project.as_str(), "server": server}));
     let value = json!({"projects": listed.collect::<Vec<_>>(), "more": is_cut});
     let text = match (found.is_empty(), session.output.is_terse()) {
-        (true, _) if several.has_failed() => String::new(),
-        (true, _) => format!("No project has \"{}\" in its address.", shown_text(&words)),
+        (true, _) if answering.is_empty() => String::new(),
+        (true, _) => {
+            let there = match several.has_failed() {
+                true => format!(" on {}", answering.join(" and ")),
+                false => String::new(),
+            };
+            format!("No project{there} has \"{}\" in its address.", shown_text(&words))
+        }
         (false, true) => found.iter().map(|(project, _)| format!("{project}\n")).collect(),
         (false, false) => to_table(&found),
     };

@@ -135,7 +135,7 @@ impl FoundEvidence {
 }
 
 /// Names the newest good release of the project beside one that is revoked, if the server has one.
-async fn name_newest(session: &Session, shown: &Shown, revoked: CliError) -> CliError {
+pub(super) async fn name_newest(session: &Session, shown: &Shown, revoked: CliError) -> CliError {
     match say_newest(session, shown).await {
         Some(newest) => revoked.with_hint(format!("do not use the file. {newest}")),
         None => revoked,

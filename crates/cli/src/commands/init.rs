@@ -24,7 +24,9 @@ use crate::{keys, keys::PublicHalf, keys::read_public_half};
 pub(crate) async fn run(session: &Session, args: &InitArgs) -> Result<(), CliError> {
     // Before any question: an answer should not be in vain.
     let target = Path::new(wire::SIGNERS_FILE);
-    check_absent(target)?;
+    check_absent(target).map_err(|error| {
+        error.with_hint("nothing is overwritten: move it away, or run this in another directory; `countersign signers edit svc.signers.json` changes it")
+    })?;
     let Answers { project, client, own, name, others, threshold } = Answers::gather(session, args).await?;
     let Project { path, pages } = &project;
     let made = match own {
@@ -189,9 +191,13 @@ async fn choose_server(
 ) -> Result<Option<ServerClient>, CliError> {
     let open = |address: &str| ServerClient::new(address, session.output);
     let own = project.and_then(RepoPath::host).is_some_and(is_this_machine).then_some(OWN_SERVER);
-    if let Some(address) = session.chosen_server(project).map(|server| server.address).or(own) {
+    let chosen = session.chosen_server(project).map(|server| server.address);
+    if let Some(address) = chosen.or(own) {
         let client = open(address)?;
         if let Err(error) = client.ping().await {
+            if chosen.is_none() && questions.is_terminal {
+                return ask_server(questions, &open).await;
+            }
             let address = client.address();
             session.output.warn(&format!(
                 "warning: no signing server answers at {address}: {}. Check the address before you register the project.",
@@ -200,6 +206,13 @@ async fn choose_server(
         }
         return Ok(Some(client));
     }
+    ask_server(questions, &open).await
+}
+
+async fn ask_server(
+    questions: &mut Questions,
+    open: &impl Fn(&str) -> Result<ServerClient, CliError>,
+) -> Result<Option<ServerClient>, CliError> {
     let question = "Which signing server, as in https://sign.example.org?";
     let mut silent = None;
     loop {
@@ -210,7 +223,7 @@ async fn choose_server(
             return Ok(Some(client));
         }
         let error = error.with_hint("correct the address, or give the same one again to keep it");
-        session.output.show(&session.output.describe_error(&error));
+        questions.output.show(&questions.output.describe_error(&error));
         silent = Some(address);
     }
 }
@@ -323,8 +336,9 @@ fn choose_threshold(
 fn check_threshold(text: &str, signers: usize) -> Result<usize, CliError> {
     let threshold = text.parse().ok().filter(|threshold| (1..=signers).contains(threshold));
     threshold.ok_or_else(|| {
-        let message =
-            format!("--threshold is `{}`, and it must be between 1 and {signers}", shown_text(text));
+        let allowed =
+            if signers == 1 { "1, for 1 signer".to_owned() } else { format!("between 1 and {signers}") };
+        let message = format!("--threshold is `{}`, and it must be {allowed}", shown_text(text));
         CliError::usage(message, "--signer NAME=KEY adds a signer")
     })
 }

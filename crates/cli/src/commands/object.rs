@@ -63,7 +63,7 @@ pub(crate) async fn object(session: &Session, args: &ObjectArgs) -> Result<(), C
         None => format!("Take your objection back, as {who}?"),
     };
     session.confirm(&lines, &question)?;
-    let key = session.key(Some(&path), &listed)?;
+    let key = session.key(Some(&path), &listed).map_err(|error| state.naming_keys(error))?;
     let statement = to_object.sign(you, |digest| key.sign(digest))?;
     client.submit_statement(&key, &statement).await?;
     let server = client.address();
@@ -136,11 +136,28 @@ pub(crate) async fn withdraw(session: &Session, args: &WithdrawArgs) -> Result<(
         return finish_withdrawal(session, &path, &format!("{name} is withdrawn already: {said}"));
     };
     let name = session.name_of(&path, Some(&shown.index.project_id));
+    match stored::index_state(&state.files, &path) {
+        Ok(Some(ReleaseState::Complete)) => {
+            let error = CliError::other(format!("{path} is complete, and cannot be withdrawn"), "");
+            return Err(complete(error, &name));
+        }
+        Ok(Some(ReleaseState::Revoked)) => {
+            let hint = format!("nothing is left to do; `countersign status {name}` shows the reason");
+            return Err(CliError::other(format!("{path} is revoked already"), hint));
+        }
+        Ok(Some(ReleaseState::Collecting) | None) | Err(_) => {}
+    }
     let listed = state.listed_keys()?;
-    session.public_key_of(Some(&path), &listed)?;
+    let you = session.public_key_of(Some(&path), &listed)?;
+    if state.signers()?.is_some_and(|file| !file.may_register(&you)) {
+        return Err(CliError::other(
+            format!("{you} may not withdraw {path}: the signers file does not list it"),
+            "check --key; who registered the release can do this, and every admin",
+        ));
+    }
     let text = describe_withdrawal(&state, &path, &name, &shown, &args.reason)?;
     session.confirm(&text, "Withdraw this release? Its signatures will be dropped.")?;
-    let key = session.key(Some(&path), &listed)?;
+    let key = session.key(Some(&path), &listed).map_err(|error| state.naming_keys(error))?;
     let body = WithdrawBody {
         file_path: path.clone(),
         reason: args.reason.clone(),
@@ -153,11 +170,13 @@ pub(crate) async fn withdraw(session: &Session, args: &WithdrawArgs) -> Result<(
 
 fn explain_withdrawal(error: CliError, name: &str) -> CliError {
     match error.code() {
-        Some(ErrorCode::AlreadyComplete) => {
-            error.with_hint(format!("it is complete: `countersign revoke {name} --reason TEXT` revokes it"))
-        }
+        Some(ErrorCode::AlreadyComplete) => complete(error, name),
         _ => error,
     }
+}
+
+fn complete(error: CliError, name: &str) -> CliError {
+    error.with_hint(format!("`countersign revoke {name} --reason TEXT` revokes it"))
 }
 
 fn finish_withdrawal(session: &Session, path: &RepoPath, text: &str) -> Result<(), CliError> {

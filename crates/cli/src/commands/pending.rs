@@ -5,15 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use countersign_api::catalogue::{KeyPendingResponse, WaitingFile, WaitingKind};
 use countersign_core::documents::{layout, signers::Role, signers::SignersFile};
 use countersign_core::rules::quorum::Tally;
-use countersign_core::values::{key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp};
-use countersign_explain::{progress::Names, reproduction::count_different};
+use countersign_core::values::shown::{quoted, shown_text};
+use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
+use countersign_explain::describe::{Description, describe};
+use countersign_explain::{progress::Names, progress::groups_text, reproduction::count_different};
 use serde_json::{Value, json};
 
 use crate::args::PendingArgs;
-use crate::client::targets::{FORMS, ReleaseName, find_project};
+use crate::client::targets::{ReleaseName, SEARCH, find_project};
 use crate::client::{ServerClient, now, session::Reader, session::Session, state::StateQuestion};
 use crate::words::table::{People, age_text, when_text};
-use crate::words::{error::CliError, error::ErrorKind, output::Output, output::Several};
+use crate::words::{error::CliError, output::Output, output::Several};
 
 /// The most projects in which the names of signers are looked up.
 const MOST_ASKED: usize = 20;
@@ -26,7 +28,7 @@ pub(crate) async fn run(session: &Session, args: &PendingArgs) -> Result<(), Cli
         None => session.public_key()?,
     };
     let mut found: Vec<WaitingOnServer> = Vec::new();
-    let mut several = Several::new(session.output);
+    let mut several = Several::reading(session.output);
     let mut answering = Vec::new();
     for (address, client) in clients {
         let Some(client) = several.keep_found(&address, client) else { continue };
@@ -48,7 +50,12 @@ pub(crate) async fn run(session: &Session, args: &PendingArgs) -> Result<(), Cli
         "pending": found.iter().map(WaitingOnServer::json).collect::<Vec<_>>(),
     });
     if found.is_empty() && several.has_failed() {
-        return several.finish("", value);
+        let answering: Vec<String> = answering.iter().map(ServerClient::address).collect();
+        let text = match answering.is_empty() {
+            true => String::new(),
+            false => format!("Nothing waits for {key} on {}.", answering.join(" and ")),
+        };
+        return several.finish(&text, value);
     }
     if found.is_empty() {
         return session.output.result(&say_nothing(&key), &value);
@@ -56,7 +63,7 @@ pub(crate) async fn run(session: &Session, args: &PendingArgs) -> Result<(), Cli
     let text = if session.output.is_terse() {
         found.iter().map(|waiting| format!("{}\n", waiting.file.file_path)).collect()
     } else {
-        to_text(session, &found, &find_names(&found).await, now()?)
+        to_text(session, &found, &find_names(&found).await, &find_vetoes(&found).await, now()?)
     };
     if !several.has_failed() {
         return session.output.answer(&text, &value);
@@ -89,13 +96,10 @@ async fn resolve_project(
                 return Ok(path);
             }
         }
-        return Err(CliError::usage(format!("no server here knows the project {path}"), FORMS));
+        return Err(CliError::other(format!("no server here knows the project {path}"), SEARCH));
     }
-    let target = session.find_path(&ReleaseName::parse_one(&[name.to_owned()])?, Reader::Signer).await;
-    target.map(|found| found.path).map_err(|error| match error.kind() {
-        ErrorKind::Other => error.with_kind(ErrorKind::Usage),
-        _ => error,
-    })
+    let name = ReleaseName::parse_one(&[name.to_owned()])?;
+    session.find_path(&name, Reader::Signer).await.map(|found| found.path)
 }
 
 /// Something that waits, and where.
@@ -133,6 +137,24 @@ async fn find_names(found: &[WaitingOnServer]) -> BTreeMap<RepoPath, Names> {
     names
 }
 
+/// The vetoes that masters have begun, in words, of the signers that wait.
+async fn find_vetoes(found: &[WaitingOnServer]) -> BTreeMap<RepoPath, [String; 2]> {
+    let mut vetoes = BTreeMap::new();
+    let waiting = found.iter().filter(|waiting| waiting.file.waits_until.is_some());
+    for WaitingOnServer { file, client } in waiting.take(MOST_ASKED) {
+        let shown = client.state_at(&file.file_path).await.ok();
+        let described = shown.and_then(|shown| describe(&shown.files, &file.file_path).ok().flatten());
+        let Some(Description::Proposal(proposal)) = described else { continue };
+        if let Some(veto) = &proposal.veto {
+            let people = People { names: &proposal.names, you: None };
+            let by = people.list(veto.signed.iter().map(|member| member.signer.key));
+            let said = format!("veto begun by {by}: {}", quoted(&veto.reason));
+            vetoes.insert(file.file_path.clone(), [said, format!("veto {}", groups_text(&veto.groups))]);
+        }
+    }
+    vetoes
+}
+
 async fn find_names_at(client: &ServerClient, project: &RepoPath) -> Result<Names, CliError> {
     let shown = client.state_at(&layout::active_signers(project)).await?;
     let proposed = shown.parsed(&layout::pending_signers(project), SignersFile::parse)?;
@@ -144,6 +166,7 @@ fn to_text(
     session: &Session,
     found: &[WaitingOnServer],
     names: &BTreeMap<RepoPath, Names>,
+    vetoes: &BTreeMap<RepoPath, [String; 2]>,
     now: Timestamp,
 ) -> String {
     let servers: BTreeSet<String> = found.iter().map(|waiting| waiting.client.address()).collect();
@@ -153,9 +176,12 @@ fn to_text(
         lines.push(session.output.strong(&session.name_of(&file.file_path, Some(&file.project_id))));
         lines.extend(ask(file, session.output).into_iter().map(|line| format!("  {line}")));
         let (collected, needed, age) = (file.collected, file.needed, age_text(file.since, now));
-        let progress = match file.kind {
-            WaitingKind::Rebuild => format!("reproduced by {collected} of {needed} builders"),
-            WaitingKind::Release | WaitingKind::Signers | WaitingKind::Revocation => {
+        let veto = vetoes.get(&file.file_path);
+        lines.extend(veto.map(|[said, _]| format!("  {}", session.output.bad(said))));
+        let progress = match (file.kind, veto) {
+            (WaitingKind::Rebuild, _) => format!("reproduced by {collected} of {needed} builders"),
+            (WaitingKind::Signers, Some([_, progress])) => progress.clone(),
+            (WaitingKind::Release | WaitingKind::Signers | WaitingKind::Revocation, _) => {
                 Tally { collected, needed }.to_string()
             }
         };

@@ -6,8 +6,8 @@ use countersign_core::values::shown::shown_text;
 use countersign_core::values::{bounds::SIGNERS_FILE_BYTES, digest::Sha512, key::PublicKey, path::RepoPath};
 use countersign_explain::describe::proposal::{ProposalDescription, describe_proposal};
 use countersign_explain::progress::{Names, asked_text};
-use countersign_forge::url::parse_http_url;
 use countersign_forge::{fetch::Fetcher, fetch::Timeouts, forges::SignersSource, forges::locate_claimed};
+use countersign_forge::{pages::ProjectPages, url::parse_http_url};
 use serde_json::{Value, json};
 
 use crate::args::ProposeArgs;
@@ -49,13 +49,13 @@ async fn find_pending(client: &ServerClient, url: &str) -> Result<Option<Proposa
 }
 
 /// Asks before signatures of others are set aside (D180). Who has signed is not believed for more than the question.
-async fn confirm_replacement(
+fn confirm_replacement(
     pending: &ProposalDescription,
     session: &Session,
-    url: &str,
+    published: Option<&[u8]>,
 ) -> Result<(), CliError> {
     let ProposalDescription { path, digest, signatures, names, .. } = pending;
-    let published = fetch_published(url).await.map(|bytes| Sha512::of(&bytes));
+    let published = published.map(Sha512::of);
     if signatures.entries.is_empty() || published == Some(*digest) {
         return Ok(());
     }
@@ -98,13 +98,17 @@ pub(crate) async fn run(session: &Session, args: &ProposeArgs, kind: ProposalKin
         // The server refuses another registration.
         ProposalKind::Registration => client.check_reachable().await.map(|()| None)?,
         ProposalKind::Update => {
-            warn_of_place(session, &client, &args.url).await?;
-            find_pending(&client, &args.url).await?
+            let published = fetch_published(&args.url).await;
+            if let Some(project) = look_at_place(session, &client, &args.url, published.as_deref()).await? {
+                return say_in_force(session, &client, &project);
+            }
+            let pending = find_pending(&client, &args.url).await?;
+            if let Some(pending) = &pending {
+                confirm_replacement(pending, session, published.as_deref())?;
+            }
+            pending
         }
     };
-    if let Some(pending) = &pending {
-        confirm_replacement(pending, session, &args.url).await?;
-    }
     let key = match kind {
         ProposalKind::Registration => session.key_before_first(project.as_ref(), &[])?,
         ProposalKind::Update => session.key(project.as_ref(), &[])?,
@@ -165,43 +169,65 @@ pub(crate) fn place_beside(place: &str) -> String {
     if beside == place { format!("{parent}{DIR}/after.json") } else { beside }
 }
 
-/// Warns if a file is proposed from the very place at which new users look for the signers in force.
-async fn warn_of_place(session: &Session, client: &ServerClient, url: &str) -> Result<(), CliError> {
+/// Returns the project in which the published file is in force. Else warns if it is proposed from the very place at which
+/// new users look for the signers in force.
+async fn look_at_place(
+    session: &Session,
+    client: &ServerClient,
+    url: &str,
+    published: Option<&[u8]>,
+) -> Result<Option<RepoPath>, CliError> {
     for SignersSource { project, url: given, .. } in list_sources(url) {
         let shown = client.state_at(&layout::pending_signers(&project)).await?;
-        let Some(first) = shown.history().entries.first() else { continue };
+        let entries = &shown.history().entries;
+        let (Some(first), Some(last)) = (entries.first(), entries.last()) else { continue };
+        if published == Some(last.signers_config.as_bytes()) {
+            return Ok(Some(project));
+        }
         let Ok(metadata) = Metadata::parse(first.metadata.as_bytes()) else { continue };
         let origin = metadata.origin;
         let place = locate_claimed(&origin.url, origin.kind);
         if place.is_ok_and(|place| place.url == given) {
-            let in_force = shown.history().entries.last().map(|entry| entry.signers_config.as_bytes());
-            if fetch_published(url).await.is_some_and(|published| Some(&published[..]) == in_force) {
-                // The old file is where it should be. The server says why it is not the next one.
-                return Ok(());
-            }
             session.output.warn(&format!(
                 "warning: new users look at {} for the signers in force, and refuse the project while another file is there. \
                  Put the old file back until the new one is in force, and propose the new one from a place beside it: {}",
                 shown_text(&origin.url),
                 place_beside(&origin.url)
             ));
-            return Ok(());
+            return Ok(None);
         }
     }
-    Ok(())
+    Ok(None)
+}
+
+fn say_in_force(session: &Session, client: &ServerClient, project: &RepoPath) -> Result<(), CliError> {
+    let (name, server) = (session.name_of(project, Some(project)), client.address());
+    let text = format!(
+        "This signers file is in force already on {server}: nothing is left to do. `countersign signers edit {name}` \
+         makes the next one"
+    );
+    let path = layout::pending_signers(project);
+    let value = json!({
+        "project_id": project.as_str(), "server": server, "file_path": path.as_str(), "was_done": true,
+        "required_signers": [], "replaced": null,
+    });
+    session.output.result(&text, &value)
 }
 
 /// Refuses what is no address before a key is asked for.
 fn check_url(url: &str) -> Result<(), CliError> {
-    let parsed = parse_http_url(url).map(drop);
-    parsed.map_err(|error| {
+    let malformed = || {
         CliError::usage(
             format!("`{}` is not the address of a signers file", shown_text(url)),
             "publish the file first, and give the address of its page on the forge or of the file itself: \
              https://github.com/acme/app/blob/main/svc.signers.json",
         )
-        .because(error)
-    })
+    };
+    parse_http_url(url).map_err(|error| malformed().because(error))?;
+    match ProjectPages::known_forge(url) {
+        Some(kind) if locate_claimed(url, kind).is_err() => Err(malformed()),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// A proposal that the server has accepted, and what comes of it.

@@ -21,7 +21,7 @@ use serde_json::json;
 
 use crate::client::targets::{FORMS, NamedTag, ReleaseName, ServerPath};
 use crate::client::{ServerCall, ServerClient, session::Reader, session::Session, state::Shown};
-use crate::words::{error::CliError, table::People};
+use crate::words::{error::CliError, output::quote, table::People};
 use crate::{args::ReleaseArgs, keys::SigningKey};
 
 pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), CliError> {
@@ -85,6 +85,18 @@ impl PublishedRelease {
                 )
                 .because(error)
             })?;
+        }
+        if let AssetsBody::Release(url) = &body
+            && ProjectPages::known_forge(url).is_some()
+            && locate_index(&body).is_none()
+        {
+            return Err(CliError::usage(
+                format!("`{}` is not the address of a release", shown_text(url)),
+                format!(
+                    "give the address of its page, or of the project and the tag: `countersign release {} TAG`",
+                    quote(url)
+                ),
+            ));
         }
         let path = url.and_then(|url| path_of_url(url));
         Ok(Self { client: session.client_of(path.as_ref())?, path, body })

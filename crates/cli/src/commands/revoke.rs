@@ -6,21 +6,21 @@ use countersign_core::documents::layout;
 use countersign_core::documents::statement::{Revocation, StatementKind};
 use countersign_core::proof::to_sign::{SigningRequest, Subject};
 use countersign_core::proof::to_state::{StatementRequest, ToState, ToStateError};
-use countersign_core::rules::{quorum, quorum::Tally, stored, stored::ReleaseState};
+use countersign_core::rules::{quorum, stored, stored::ReleaseState};
 use countersign_core::values::shown::{marked_name, quoted, shown_text};
 use countersign_core::values::{digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp};
-use countersign_explain::progress::Names;
+use countersign_explain::progress::{Names, list_called};
 use serde_json::{Value, json};
 
 use crate::args::RevokeArgs;
 use crate::client::{ServerClient, now, state::Shown, submission::Submitted};
 use crate::client::{session::Session, targets::Target};
 use crate::commands::statements::{
-    StatementCommand, SubmittedStatement, choose_request, find_begun, is_meant, say_begun,
+    StatementCommand, SubmittedStatement, choose_request, describe_signed, find_begun, is_meant, say_begun,
 };
 use crate::evidence::{carried::mark_done, release::ShownRelease, release::require_release};
 use crate::words::error::{CliError, REASON_HINT};
-use crate::words::{output::Several, table::People, table::when_text};
+use crate::words::{output::Several, table::when_text};
 
 const REVOKE: StatementCommand = StatementCommand {
     kind: StatementKind::Revocation,
@@ -29,10 +29,10 @@ const REVOKE: StatementCommand = StatementCommand {
     question: "Sign the revocation of this release, for good?",
     check,
     check_key,
-    describe: |session, _, to_revoke, you| {
+    describe: |session, request, to_revoke, you| {
         let name = session.name_of(to_revoke.path(), Some(to_revoke.subject.project()));
         let mut lines = describe(&name, to_revoke);
-        lines.push(session.output.list(&describe_progress(to_revoke, you)));
+        lines.push(session.output.list(&describe_progress(request, to_revoke, you)));
         lines
     },
     subject: |session, path| Ok(session.name_of(path, None)),
@@ -86,12 +86,13 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
     let you = session.public_key_of(Some(&path), &listed)?;
     let request = choose(args, subject, digest, begun.as_ref(), Some(you))?;
     let to_revoke = check(&request)?;
+    check_key(&to_revoke, &you)?;
     let mut lines = describe(&name, &to_revoke);
     if !to_revoke.signed.is_empty() {
-        lines.push(session.output.list(&describe_progress(&to_revoke, you)));
+        lines.push(session.output.list(&describe_progress(&request, &to_revoke, you)));
     }
     session.confirm(&lines.join("\n"), "Revoke this release, for good?")?;
-    let key = session.key(Some(&path), &listed)?;
+    let key = session.key(Some(&path), &listed).map_err(|error| state.naming_keys(error))?;
     let statement = to_revoke.sign(you, |digest| key.sign(digest))?;
     // The server takes another one only if no key that can revoke stands behind the pending one.
     let submitted = client.submit_statement(&key, &statement).await.map_err(|error| match &begun {
@@ -232,9 +233,12 @@ fn check_key(to_revoke: &ToState, you: &PublicKey) -> Result<(), CliError> {
     if to_revoke.accepted_signers().contains(you) {
         return Ok(());
     }
+    let names = Names::of([to_revoke.signers()]);
+    let may = names.in_order(to_revoke.accepted_signers());
+    let may: Vec<String> = may.iter().map(|signer| names.called(signer.key)).collect();
     Err(CliError::other(
         format!("{you} may not revoke {}", to_revoke.path()),
-        "check --key; `countersign signers check` on the project's signers file shows who may",
+        format!("check --key: {} can", list_called(may.iter().map(String::as_str), " and ")),
     ))
 }
 
@@ -255,10 +259,7 @@ fn describe(name: &str, to_revoke: &ToState) -> Vec<String> {
 }
 
 /// Says who has signed a document already, under the signers in force.
-fn describe_progress(to_revoke: &ToState, you: PublicKey) -> String {
-    let signers = to_revoke.signers();
-    let tally = Tally::of_revocation(signers, &to_revoke.signed);
-    let names = Names::of([signers]);
-    let people = People { names: &names, you: Some(you) };
-    format!("  signed   {tally}: {}", people.list_or(to_revoke.signed.iter().copied(), "no one yet"))
+fn describe_progress(request: &StatementRequest, to_revoke: &ToState, you: PublicKey) -> String {
+    let groups = to_revoke.signers().revocation_groups();
+    format!("  signed   {}", describe_signed(request, to_revoke, &groups, Some(you)))
 }

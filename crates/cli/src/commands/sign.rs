@@ -20,10 +20,10 @@ use serde_json::{Value, json};
 use crate::client::session::{KeyRing, Reader, Session};
 use crate::client::state::{Shown, Vetoed, dropped_text, find_due};
 use crate::client::{ServerClient, targets::ReleaseName, targets::Target};
-use crate::commands::pending;
 use crate::commands::sign::request::{
     Gathered, Signing, check, check_asked, check_trust, find_signed, say_signed, state_text,
 };
+use crate::commands::{download::name_newest, pending};
 use crate::evidence::release::{
     find_earlier_objections, find_objections, find_rebuilds, find_withdrawal, withdrawn,
 };
@@ -50,7 +50,13 @@ pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliErr
     }
     let mut gathered = Vec::new();
     for target in targets {
-        let found = several.keep(target.path.as_str(), gather(&target));
+        let found = match gather(&target) {
+            Err(error) if error.kind() == ErrorKind::Revoked => {
+                Err(name_newest(session, &target.shown, error).await)
+            }
+            found => found,
+        };
+        let found = several.keep(target.path.as_str(), found);
         gathered.extend(found.map(|found| (target, found)));
     }
     if let Some(file) = &args.carried.export {
@@ -95,7 +101,7 @@ impl<'a> Outcome<'a> {
             let formats = shown.parsed(&layout::other_formats_of(path), OtherFormatsFile::parse)?;
             let stored = formats.unwrap_or_default().entries.remove(&you).unwrap_or_default();
             let comparison = signing.compare_again(&gathered.request)?;
-            signing.check_formats(path, Some(&stored))?;
+            signing.check_formats(&format!("you signed {path} before"), path, Some(&stored), is_complete)?;
             signing.say_again(&say_signed(path, at, &state), comparison.as_ref());
             let comparison = comparison.as_ref().map(Comparison::json);
             self.before.push(SignedBefore { path: path.clone(), you, at, is_complete, comparison });
@@ -104,6 +110,7 @@ impl<'a> Outcome<'a> {
         if gathered.is_complete {
             check_asked(&check(&gathered.request)?, &you)?;
             signing.compare_again(&gathered.request)?;
+            signing.check_formats(&format!("{path} is complete without your signature"), path, None, true)?;
             let address = client.address();
             session.output.line(&format!(
                 "{address} shows {path} as complete without your signature: nothing is left to sign"
@@ -198,6 +205,7 @@ async fn list_pending(session: &Session, several: &mut Several) -> Result<Vec<Ta
         let Some(waiting) = several.keep_found(&address, listed) else { continue };
         if waiting.pending.is_empty() && !is_one {
             session.output.note(&format!("{address}: nothing waits for your key."));
+            several.keep(&address, Ok(()));
         }
         let is_signable = |kind| matches!(kind, WaitingKind::Signers | WaitingKind::Release);
         for file in waiting.pending.into_iter().filter(|file| is_signable(file.kind)) {
@@ -232,7 +240,8 @@ async fn sign_one(
     let session = keys.session;
     keys.check(&signing.you)?;
     let Some(reviewed) = signing.review(request, Network::Online)? else { return Ok(None) };
-    let key = keys.unlock(&request.path, &shown.listed_keys()?, request.is_first())?;
+    let key = keys.unlock(&request.path, &shown.listed_keys()?, request.is_first());
+    let key = key.map_err(|error| shown.naming_keys(error))?;
     let body = reviewed.sign(key)?;
     let submitted = match client.submit_signatures(key, &body).await {
         Ok(submitted) => submitted,

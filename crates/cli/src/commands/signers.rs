@@ -10,7 +10,8 @@ use std::{collections::BTreeMap, fs, path::Path};
 use countersign_core::documents::signers::{Group, RebuildPolicy, Role, Signer, SignersFile};
 use countersign_core::documents::{history::History, layout};
 use countersign_core::rules::{chain, chain::VerifiedChain, stored};
-use countersign_core::values::{digest::Sha512, key::KeyFormat, other_format::OtherFormat, path::RepoPath};
+use countersign_core::values::{digest::Sha512, key::KeyFormat, other_format::OtherFormat};
+use countersign_core::values::{path::RepoPath, shown::plural};
 use countersign_explain::strength::{ActStrength, Strength};
 use countersign_explain::words::{describe_delay, describe_rebuilds, shown_signers};
 use countersign_explain::{log_strength::LogStrength, strength};
@@ -67,7 +68,11 @@ fn read_groups(
     {
         let (groups, given) = (given.len(), thresholds.len());
         return Err(CliError::usage(
-            format!("--{name} is given {groups} times, and --threshold {given} times for it"),
+            format!(
+                "--{name} is given {groups} time{}, and --threshold {given} time{} for it",
+                plural(groups),
+                plural(given)
+            ),
             match groups {
                 0 | 1 => format!(
                     "give the keys and how many of them are needed: --{name} KEY… --threshold {name}:N"
@@ -81,6 +86,11 @@ fn read_groups(
         Ok(Group { threshold, signers })
     };
     groups.iter().zip(numbered.into_values()).map(group).collect()
+}
+
+/// Whether a word means a signers file. The name of a project has a slash.
+fn means_file(source: &str) -> bool {
+    source.ends_with(".json") || !source.contains('/') || Path::new(source).is_file()
 }
 
 /// Runs `countersign signers check FILE`.
@@ -332,9 +342,8 @@ pub(crate) async fn find_signers(
         let view = RepositoryView::open(dir, session.output)?;
         return Ok(find_in_repository(&view, source)?.last().signers.clone());
     }
-    let path = Path::new(source);
-    if path.is_file() {
-        return Ok(read(path)?.0);
+    if means_file(source) {
+        return Ok(read(Path::new(source))?.0);
     }
     Ok(find_on_server(session, source).await?.1.last().signers.clone())
 }

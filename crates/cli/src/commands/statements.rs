@@ -4,17 +4,19 @@
 use std::path::Path;
 
 use countersign_api::requests;
+use countersign_core::documents::signers::Group;
 use countersign_core::documents::statement::{SignedStatement, StatementKind};
 use countersign_core::documents::{layout, signatures::SignatureSet};
 use countersign_core::proof::{to_sign::SigningRequest, to_state::StatementRequest, to_state::ToState};
 use countersign_core::values::{key::PublicKey, path::RepoPath};
 use countersign_explain::describe::describe;
+use countersign_explain::progress::{Names, describe_groups, groups_text};
 use serde_json::json;
 
 use crate::client::session::{KeyRing, Session};
 use crate::client::{ServerClient, state::Shown, submission::Submitted};
 use crate::evidence::carried::{SignedFile, check_output, read, submit_all};
-use crate::words::{error::CliError, error::shown_path, output, output::Several};
+use crate::words::{error::CliError, error::shown_path, output, output::Several, table::People};
 use crate::{args::CarriedArgs, settings::config_dir::write};
 
 /// A command for one kind of statement: what is its own.
@@ -140,6 +142,21 @@ impl StatementCommand {
 pub(super) fn say_begun(state: &Shown, path: &RepoPath) -> Option<String> {
     let progress = describe(&state.files, path).ok()??.begun_progress()?;
     Some(format!(": it {progress}"))
+}
+
+/// Says who has signed a statement so far, and what is missing: `rita (svc-pub:…); it has 1 of 2; 1 more from ron`.
+pub(super) fn describe_signed(
+    request: &StatementRequest,
+    to_state: &ToState,
+    groups: &[Group],
+    you: Option<PublicKey>,
+) -> String {
+    let names = Names::of([to_state.signers()]);
+    let mut collected = request.collected.clone();
+    collected.entries.retain(|key, _| to_state.signed.contains(key));
+    let progress = groups_text(&describe_groups(groups, &collected, &names));
+    let people = People { names: &names, you };
+    format!("{}; it {progress}", people.list_or(to_state.signed.iter().copied(), "no one yet"))
 }
 
 /// A statement that others began, as the server shows it.

@@ -153,7 +153,10 @@ fn pair_whole<'a>(
     }
     let names = missing.iter().take(10).copied().collect::<Vec<_>>().join(", ");
     Err(CliError::unverified(
-        format!("{} files of {} are not here: {}", missing.len(), artifact.path, shown_text(&names)),
+        match missing.len() {
+            1 => format!("1 file of {} is not here: {}", artifact.path, shown_text(&names)),
+            count => format!("{count} files of {} are not here: {}", artifact.path, shown_text(&names)),
+        },
         format!("`countersign download {} -o DIR` fetches and verifies all of them", artifact.path),
     ))
 }

@@ -3,9 +3,7 @@
 use countersign_core::documents::{layout, layout::Signable, statement::StatementKind, statement::Veto};
 use countersign_core::proof::to_sign::ToSign;
 use countersign_core::proof::to_state::{StatementRequest, ToState, ToStateError, update_of};
-use countersign_core::rules::quorum::Tally;
-use countersign_core::values::{key::PublicKey, path::RepoPath, shown::quoted, time::Timestamp};
-use countersign_explain::progress::Names;
+use countersign_core::values::{key::PublicKey, path::RepoPath, shown::quoted};
 use serde_json::{Value, json};
 
 use crate::args::VetoArgs;
@@ -14,10 +12,10 @@ use crate::client::targets::{ReleaseName, Target};
 use crate::client::{now, state::due_text, state::find_due, submission::Submitted};
 use crate::commands::sign;
 use crate::commands::statements::{
-    StatementCommand, SubmittedStatement, choose_request, find_begun, say_begun,
+    StatementCommand, SubmittedStatement, choose_request, describe_signed, find_begun, say_begun,
 };
 use crate::evidence::{carried::mark_done, proof::Network, review::describe_changes};
-use crate::words::{error::CliError, error::REASON_HINT, output::Several, table::People};
+use crate::words::{error::CliError, error::REASON_HINT, output::Several};
 
 const QUESTION: &str = "Veto these signers?";
 const VETO: StatementCommand = StatementCommand {
@@ -30,9 +28,7 @@ const VETO: StatementCommand = StatementCommand {
         request.check_text(to_sign).map_err(not_vetoed)
     },
     check_key: check_master,
-    describe: |session, request, to_veto, _| {
-        describe(session, to_veto, request.waits_until, Network::Offline)
-    },
+    describe: |session, request, to_veto, _| describe(session, request, to_veto, Network::Offline),
     subject: |_, path| project_of(path).map(|project| project.to_string()),
     say_submitted,
 };
@@ -70,12 +66,16 @@ pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliErr
         return done(&format!("You signed the veto of {project}{progress}"), false);
     }
     check_master(&to_veto, &you)?;
-    let lines = describe(session, &to_veto, waits_until, Network::Online);
+    let lines = describe(session, &request, &to_veto, Network::Online);
     session.confirm(&lines.join("\n"), QUESTION)?;
-    let key = session.key(Some(path), &state.listed_keys()?)?;
+    let key = session.key(Some(path), &state.listed_keys()?).map_err(|error| state.naming_keys(error))?;
     let statement = to_veto.sign(key.public_key(), |digest| key.sign(digest))?;
     let is_vetoed = client.submit_statement(&key, &statement).await?.answer;
-    done(&say_done(project.as_str(), &client.address(), is_vetoed), is_vetoed)
+    let mut text = say_done(project.as_str(), &client.address(), is_vetoed);
+    if !is_vetoed && let Ok(state) = client.state_at(path).await {
+        text.extend(say_begun(&state, path));
+    }
+    done(&text, is_vetoed)
 }
 
 /// The server takes no second veto beside one that a master has begun. One that no master signed is none.
@@ -131,32 +131,28 @@ fn check_master(to_veto: &ToState, you: &PublicKey) -> Result<(), CliError> {
     ))
 }
 
-/// `waits_until` is what the server shows, or showed when the veto was exported. Without a network nothing is known if it is
+/// When it is due is what the server shows, or showed when the veto was exported. Without a network nothing is known if it is
 /// not there.
 fn describe(
     session: &Session,
+    request: &StatementRequest,
     to_veto: &ToState,
-    waits_until: Option<Timestamp>,
     network: Network,
 ) -> Vec<String> {
-    let (to_sign, signers) = (&to_veto.subject, to_veto.signers());
-    let names = Names::of([signers]);
-    let people = People { names: &names, you: None };
+    let to_sign = &to_veto.subject;
     let mut lines = vec![
         session.output.strong(&format!("Veto of the proposed signers of {}", to_sign.project())),
         format!("  digest     {}", to_sign.digest().to_prefixed()),
     ];
     lines.extend(describe_changes(to_sign, session.output));
-    lines.extend(match (waits_until, network) {
+    lines.extend(match (request.waits_until, network) {
         (Some(until), _) => Some(format!("  {} unless it is vetoed", due_text(until))),
         (None, Network::Online) => Some("  does not have all signatures yet".to_owned()),
         (None, Network::Offline) => None,
     });
     lines.push(format!("  reason     {}", quoted(to_veto.document.reason().unwrap_or_default())));
-    let tally = Tally::of(signers.master_groups(), &to_veto.signed);
-    let signed = people.list_or(to_veto.signed.iter().copied(), "no one yet");
-    let signed = session.output.list(&signed);
-    lines.push(format!("  vetoed by  {signed}: {tally}"));
+    let signed = describe_signed(request, to_veto, to_veto.signers().master_groups(), None);
+    lines.push(format!("  vetoed by  {}", session.output.list(&signed)));
     lines
 }
 
@@ -177,9 +173,7 @@ fn say_done(project: &str, server: &str, is_vetoed: bool) -> String {
     if is_vetoed {
         return format!("Vetoed on {server}: the proposed signers of {project} are gone");
     }
-    format!(
-        "Recorded on {server}. More masters have to sign, each with `countersign veto {project}`, before it is due"
-    )
+    format!("Recorded on {server}. Other masters join it with `countersign veto {project}` before it is due")
 }
 
 fn say_submitted(project: &str, server: &str, Submitted { answer, was_done }: Submitted<bool>) -> String {

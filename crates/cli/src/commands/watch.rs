@@ -38,7 +38,7 @@ pub(crate) async fn ping(session: &Session, args: &PingArgs) -> Result<(), CliEr
         PingAuth::Failed { reason, public_key: _ } => {
             return Err(CliError::other(
                 format!("{server} is there, but refuses your key's signature: {}", shown_text(&reason)),
-                "check this computer's clock, and run it again",
+                "the reason says what to do; if it is about the time, check this computer's clock",
             ));
         }
     };

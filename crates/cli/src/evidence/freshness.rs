@@ -13,7 +13,7 @@ use countersign_core::values::{
     bounds::STAPLE_BYTES, path::RepoPath, time::Timestamp, verifier_key::VerifierKey,
 };
 use countersign_core::{documents::layout, log::checkpoint::CheckpointError, log::record::LoggedState};
-use countersign_explain::words::shown_age;
+use countersign_explain::words::{shown_age, shown_witness_count};
 use serde_json::{Value, json};
 
 use crate::client::{ServerClient, now, session::Session};
@@ -360,10 +360,10 @@ impl ShownFreshness {
         let Freshness { as_of, quorum, .. } = &self.freshness;
         match (as_of, &self.policy) {
             (Some(as_of), _) => format!(
-                "as of {}, by {} of {} witnesses{}",
+                "as of {}, by {} of {}{}",
                 shown_time(*as_of, self.now),
                 quorum.cosigned,
-                quorum.witnesses,
+                shown_witness_count(quorum.witnesses),
                 shown_replaying(quorum)
             ),
             (None, Some(_)) => "by the log's word alone".to_owned(),

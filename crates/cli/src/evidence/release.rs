@@ -17,7 +17,7 @@ use countersign_forge::download_url::{CandidateKind, DownloadPlace};
 use serde_json::{Value, json};
 
 use crate::client::{ServerClient, state::Shown};
-use crate::words::{error::CliError, output::Output, table::People, table::when_text};
+use crate::words::{error::CliError, output::Output, output::quote, table::People, table::when_text};
 
 const ASK_PROJECT: &str = "ask the project whether it signs its releases, and on which server; see --server";
 
@@ -143,8 +143,14 @@ pub(crate) fn require_release(shown: &Shown, path: &RepoPath) -> Result<ShownRel
 pub(crate) fn withdrawn(shown: &Shown, withdrawal: &Withdrawal) -> CliError {
     CliError::other(
         format!("{} was withdrawn {}", withdrawal.body.file_path, say_withdrawn(shown, withdrawal)),
-        "`countersign release` registers another one there",
+        release_again(shown.project(), &withdrawal.body.file_path),
     )
+}
+
+/// The next step after a withdrawal.
+pub(crate) fn release_again(project: &RepoPath, index: &RepoPath) -> String {
+    let tag = layout::release_name(index, project);
+    format!("`countersign release {} {}` registers another one there", quote(project.as_str()), quote(&tag))
 }
 
 /// Says who withdrew the release, when and why.

@@ -1,7 +1,7 @@
 //! Why a command failed, and what to do about it. The kind sets the exit code. Paths are shown as users type them.
 
 use std::ffi::{OsStr, OsString};
-use std::{error::Error, fmt, io, path::Path, path::PathBuf, process::ExitCode};
+use std::{env, error::Error, fmt, io, path::Path, path::PathBuf, process::ExitCode};
 
 use countersign_api::error_code::ErrorCode;
 use countersign_core::rules::decide::proposal::DropRefusal;
@@ -20,6 +20,8 @@ const _: () = assert!(REASON_CHARS == 1_000, "the hint says so");
 
 /// The detail with the user's file that could not be read or written.
 const FILE_DETAIL: &str = "file";
+/// What the environment variables of this program begin with.
+const VARIABLES: &str = "COUNTERSIGN_";
 
 /// What went wrong, as scripts need to know it. The numbers are documented in docs/cli.md.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -109,7 +111,7 @@ impl CliError {
         Self::other(message, hint).because(source).with_detail(FILE_DETAIL, named)
     }
 
-    /// Says in the hint which option named the file, if one of these arguments did.
+    /// Says in the hint which option named the file, if one of these arguments did, or else which variable.
     #[must_use]
     pub(crate) fn naming_option(mut self, arguments: &[OsString]) -> Self {
         let Some(path) = self.details.get(FILE_DETAIL).and_then(Value::as_str).map(Path::new) else {
@@ -127,8 +129,16 @@ impl CliError {
             let (option, value) = argument.to_str()?.split_once('=')?;
             (option.starts_with('-') && is_named(OsStr::new(value))).then_some(option)
         });
-        if let Some(option) = options.chain(joined).next() {
-            self.hint = format!("{} names it: {}", shown_text(option), self.hint);
+        let named = options.chain(joined).next().map(shown_text);
+        let variable = || {
+            let own = |(name, value): (OsString, OsString)| {
+                let name = name.into_string().ok().filter(|name| name.starts_with(VARIABLES))?;
+                is_named(&value).then_some(name)
+            };
+            env::vars_os().find_map(own)
+        };
+        if let Some(name) = named.or_else(variable) {
+            self.hint = format!("{name} names it: {}", self.hint);
         }
         self
     }

@@ -378,6 +378,8 @@ pub(crate) struct Several {
     output: Output,
     tried: usize,
     failed: Vec<Failure>,
+    /// Whether something is done, and not only read.
+    does: bool,
 }
 
 struct Failure {
@@ -387,7 +389,12 @@ struct Failure {
 
 impl Several {
     pub(crate) fn new(output: Output) -> Self {
-        Self { output, tried: 0, failed: Vec::new() }
+        Self { output, tried: 0, failed: Vec::new(), does: true }
+    }
+
+    /// Of questions that change nothing.
+    pub(crate) fn reading(output: Output) -> Self {
+        Self { does: false, ..Self::new(output) }
     }
 
     /// Counts one thing, and remembers why it failed. `None` if it did: the next one is tried all the same.
@@ -449,11 +456,15 @@ impl Several {
             false => ErrorKind::Incomplete,
         };
         let names: Vec<&str> = self.failed.iter().map(|failure| failure.name.as_str()).collect();
-        CliError::new(
-            kind,
-            format!("{failed} of {} could not be done: {}", self.tried, shown_text(&names.join(", "))),
-            "each of them says above what to do about it; then run this again: what is done already counts as done",
-        )
+        let (done, hint) = match self.does {
+            true => (
+                "done",
+                "each of them says above what to do about it; then run this again: what is done already counts as done",
+            ),
+            false => ("asked", "each of them says above what to do about it; then run this again"),
+        };
+        let names = shown_text(&names.join(", "));
+        CliError::new(kind, format!("{failed} of {} could not be {done}: {names}", self.tried), hint)
     }
 }
 

@@ -15,7 +15,8 @@ use countersign_core::values::{
 };
 
 use crate::progress::{GroupProgress, Member, Names, describe_groups};
-use crate::reproduction::describe_reproduction;
+use crate::reproduction::{describe_reproduction, different_text};
+use crate::verdict::Doubts;
 
 /// What a page about a release shows.
 #[derive(Debug, Clone)]
@@ -109,6 +110,17 @@ pub struct WithdrawalDescription {
     pub at: Option<Timestamp>,
     /// Objections to this release and to contents that it had before.
     pub objections: Vec<ObjectionDescription>,
+}
+
+impl ReleaseDescription {
+    /// What speaks against it, in the words of every verdict (D238).
+    pub fn doubts(&self) -> Doubts {
+        Doubts {
+            begun: self.begun_revocation.as_ref().map(|begun| (begun.tally, begun.reason.clone())),
+            different: self.reproduction.as_ref().and_then(different_text),
+            objections: self.objections.iter().map(|objection| objection.text.clone()).collect(),
+        }
+    }
 }
 
 /// Describes the release at `path`; `None` if there is no release.

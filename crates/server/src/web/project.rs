@@ -23,6 +23,7 @@ use crate::web::overview::{
     ListedState, ProjectOverview, ReleaseCounts, ReleaseEntry, ReleaseList, describe_project,
 };
 use crate::web::proposal::{begun_veto, condition_summary, takes_force, why_vetoed};
+use crate::web::release::REVOKERS_DECIDE;
 use crate::web::reply::{PageTrouble, Reply};
 use crate::web::{
     frame::Page, links, parts, parts::log_facts, projects, visit::BY_AGE, visit::Paging, visit::Visit,
@@ -175,7 +176,7 @@ fn revocations(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
                         p.reason { q.wrap { bdi { (shown_text(&begun.reason)) } } }
                         @for group in &begun.groups { p { (parts::group_progress(group)) } }
                     }
-                    p { "Do not use this release until its revokers have decided." }
+                    p { (REVOKERS_DECIDE) }
                 }
             }
         }

@@ -118,13 +118,17 @@ pub(super) fn revoked(revocation: &RevocationDescription) -> Markup {
     }
 }
 
+/// What clients do with a release whose revocation has begun (D238).
+pub(super) const REVOKERS_DECIDE: &str =
+    "Until its revokers have decided, clients warn of this release, and refuse it with --strict.";
+
 pub(super) fn begun_revocation(revocation: &RevocationDescription, path: &RepoPath, visit: &Visit) -> Markup {
     html! {
         section.card.hero.is-open.is-doubted role="alert" aria-labelledby="revocation" {
             h2 #revocation { (parts::how_many_revoke(revocation)) }
             p.reason { q.wrap { bdi { (shown_text(&revocation.reason)) } } }
             @for group in &revocation.groups { (parts::group(group)) }
-            p { "Do not use this release until its revokers have decided. They join with:" }
+            p { (REVOKERS_DECIDE) " They join with:" }
             (parts::command(links::client("revoke", path.as_str(), visit.changing_server())))
         }
     }

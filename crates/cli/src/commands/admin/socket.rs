@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::{args::FileArgs, words::error::CliError};
 
 pub(super) const HINT: &str = "`countersign admin projects` lists projects and what is pending; `countersign admin --help` lists all commands";
+pub(super) const BLOCKS_HINT: &str = "`countersign admin blocks` lists what is blocked";
 /// The longest wait for an answer, which is more than the server takes.
 const PATIENCE: Duration = Duration::from_secs(70);
 /// The most bytes of an answer, which is far more than the longest one has.
@@ -35,7 +36,23 @@ pub(super) fn ask(data_dir: &Path, request: &AdminRequest) -> Result<Option<Vec<
             return Err(CliError::file("asked", &path, error).with_hint(hint));
         }
     };
-    converse(stream, request).map_err(|error| CliError::file("asked", &path, error))?.map(Some)
+    let answered = converse(stream, request).map_err(|error| CliError::file("asked", &path, error))?;
+    answered.map_err(|error| error.with_hint(hint_of(request))).map(Some)
+}
+
+/// What to do if the server refuses.
+fn hint_of(request: &AdminRequest) -> &'static str {
+    match request {
+        AdminRequest::Block { .. } | AdminRequest::Unblock { .. } | AdminRequest::Blocks {} => BLOCKS_HINT,
+        AdminRequest::ResumeMirror {} | AdminRequest::ResumeWitness {} => {
+            "there is nothing to decide; `countersign admin stats` says how the server is doing"
+        }
+        AdminRequest::Projects { .. }
+        | AdminRequest::Drop { .. }
+        | AdminRequest::Stats {}
+        | AdminRequest::AcceptLogLoss { .. }
+        | AdminRequest::TakeLogCheckpoint { .. } => HINT,
+    }
 }
 
 fn converse(mut stream: UnixStream, request: &AdminRequest) -> io::Result<Result<Vec<Value>, CliError>> {

@@ -10,7 +10,6 @@ use countersign_core::values::other_format::{
 };
 use countersign_core::values::{digest::Sha256, wire};
 use countersign_core::{documents::layout, documents::signatures::OtherFormatsFile, rules::quorum};
-use countersign_explain::progress::groups_text;
 use serde::Serialize;
 
 use crate::commands::export::files::{ExportedFile, SCRIPT};
@@ -38,9 +37,8 @@ impl FormatSignatures {
         if quorum::is_met(release.groups(), &signed) {
             return Ok(Self { format, file });
         }
-        let progress = groups_text(&release.progress_of(&signed));
         Err(CliError::other(
-            format!("too few have signed {index} for {format}: it {progress}"),
+            format!("too few have signed {index} for {format}: {}", release.lacking_text(&signed)),
             format!(
                 "`--for openssl` needs our own signatures only. For later releases, `countersign signers edit {} \
                  --format {format}` asks signers for more",
@@ -284,7 +282,7 @@ fn add_openpgp_files(
             let said: Vec<String> = said.collect();
             format!("its signers signed different digests: {}", said.join(", "))
         } else if !quorum::is_met(release.groups(), &signers) {
-            format!("too few have signed it by itself: it {}", groups_text(&release.progress_of(&signers)))
+            format!("too few have signed it by itself: {}", release.lacking_text(&signers))
         } else if !is_plain(&name) {
             "its name has other characters than ASCII letters, digits and -._/:@+~, or begins with - or ~"
                 .to_owned()

@@ -2,16 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::documents::{
-    index::render_sha256sums, layout, signatures::SignatureSet, signers::Group, signers::Signer,
-};
+use countersign_core::documents::{index::render_sha256sums, layout, signers::Group, signers::Signer};
 use countersign_core::proof::verify::{Evidence, VerifiedArtifact};
+use countersign_core::rules::quorum::Tally;
 use countersign_core::values::digest::{Sha256, Sha512};
 use countersign_core::values::{
     key::PublicKey, key::Signature, other_format::ReleaseSums, shown::plural, shown::quoted,
 };
 use countersign_explain::describe::release::RevocationDescription;
-use countersign_explain::progress::{GroupProgress, Names, describe_groups};
 use countersign_explain::{verdict::shown_url, words::shown_signer_name};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -46,8 +44,6 @@ pub(super) struct ExportedRelease<'a> {
     pub(super) signers: Vec<ExportedSigner<'a>>,
     /// What builders state, if the signers file asks any.
     pub(super) rebuilds: Option<ExportedRebuilds<'a>>,
-    /// The signatures on the index.
-    collected: &'a SignatureSet,
     /// A revocation that waits for more signatures.
     begun: Option<&'a RevocationDescription>,
 }
@@ -79,17 +75,19 @@ impl<'a> ExportedRelease<'a> {
             .find(|text| Sha512::of(text.as_bytes()) == evidence.governed_by)
             .expect("core has found it in the history");
         let signers = number_signers(artifact, evidence);
-        let collected = &evidence.signatures;
         let rebuilds = ExportedRebuilds::find(artifact, evidence);
         let index = &evidence.index;
-        Ok(Self { artifact, index, signers_file, sha256sums, signers, rebuilds, collected, begun })
+        Ok(Self { artifact, index, signers_file, sha256sums, signers, rebuilds, begun })
     }
 
     /// How far the groups are, if only these keys count.
-    pub(super) fn progress_of(&self, signed: &BTreeSet<PublicKey>) -> Vec<GroupProgress> {
-        let mut set = self.collected.clone();
-        set.entries.retain(|key, _| signed.contains(key));
-        describe_groups(self.groups(), &set, &Names::of([&self.artifact.governing().signers]))
+    pub(super) fn lacking_text(&self, signed: &BTreeSet<PublicKey>) -> String {
+        let groups = self.groups().iter().map(|group| {
+            let Tally { collected, needed } = Tally::of([group], signed);
+            format!("has {collected} of {needed}")
+        });
+        let groups = groups.collect::<Vec<_>>().join(" and ");
+        format!("it {groups}, and no one can add a signature to a complete release")
     }
 
     /// What was signed for other programs.

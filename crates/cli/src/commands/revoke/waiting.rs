@@ -10,7 +10,7 @@ use countersign_core::proof::freshness::{
 use countersign_core::proof::log_pin::latest_older_proof;
 use countersign_core::proof::verify::{RevokedArtifact, VerifyError, verify};
 use countersign_core::values::{path::RepoPath, shown::shown_text, time::Timestamp};
-use countersign_explain::words::shown_age;
+use countersign_explain::words::{shown_age, shown_witness_count};
 use serde_json::{Value, json};
 
 use crate::client::{ServerClient, now, session::Session};
@@ -151,9 +151,9 @@ fn aftermath(chosen: &ChosenPolicy, freshness: &Freshness, latest: Timestamp) ->
     let seen = freshness.as_of.map_or_else(String::new, |as_of| as_of.to_string());
     let count = freshness.quorum;
     let text = format!(
-        "The log shows it, by {} of {} witnesses. No one with a maximum age of {} accepts this release after {}.",
+        "The log shows it, by {} of {}. No one with a maximum age of {} accepts this release after {}.",
         count.cosigned,
-        count.witnesses,
+        shown_witness_count(count.witnesses),
         shown_age(max_age),
         shown_time(next_minute(until), now()?),
     );

@@ -14,7 +14,8 @@ use countersign_store::store::{FoundData, inspect};
 use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
 
-use crate::{client::session, keys::SigningKey, words::error::CliError, words::output::Output};
+use crate::client::{ServerClient, session};
+use crate::{keys::SigningKey, words::error::CliError, words::output::Output};
 
 const WARNING: &str = "warning";
 
@@ -40,7 +41,7 @@ pub(super) fn run(given: GivenSettings, output: Output) -> Result<(), CliError> 
                 }
             }
             look_at(&settings, source.as_ref(), &mut report);
-            session::runtime()?.block_on(ask_others(&settings, &mut report));
+            session::runtime()?.block_on(ask_others(&settings, output, &mut report));
             for webhook in settings.webhooks.iter().filter(|_| settings.mirror.is_none()) {
                 let host = webhook.url.host_str().unwrap_or_default();
                 report.say("webhook", format!("{}, to {host}", webhook.name));
@@ -66,7 +67,7 @@ fn look_at(settings: &Settings, source: Option<&ConfigSource>, report: &mut Repo
     if let Some(files) = settings.tls.clone() {
         look_at_certificate(files, source, report);
     }
-    let is_running = look_at_data(&settings.data_dir, settings.mirror.as_ref(), report);
+    let is_running = look_at_data(settings, report);
     look_at_disk(&settings.data_dir, report);
     // The running server has its addresses.
     for address in
@@ -80,8 +81,8 @@ fn look_at(settings: &Settings, source: Option<&ConfigSource>, report: &mut Repo
 
 // The servers that this one needs. All are asked at the same time, each within its own limit.
 
-async fn ask_others(settings: &Settings, report: &mut Report) {
-    let (database, witnesses, forges) = tokio::join!(
+async fn ask_others(settings: &Settings, output: Output, report: &mut Report) {
+    let (database, witnesses, forges, origin) = tokio::join!(
         async {
             match &settings.node {
                 Some(node) => ask_database(node).await,
@@ -95,8 +96,9 @@ async fn ask_others(settings: &Settings, report: &mut Report) {
             }
         },
         ask_forges(settings),
+        ask_origin(settings, output),
     );
-    for part in [database, witnesses, forges] {
+    for part in [database, witnesses, forges, origin] {
         report.facts.extend(part.facts);
         report.wrong.extend(part.wrong);
     }
@@ -156,6 +158,17 @@ async fn ask_witnesses(log: &LogSettings) -> Report {
     report
 }
 
+/// Asks the server that a mirror or a witness follows. It starts without it, and follows it later.
+async fn ask_origin(settings: &Settings, output: Output) -> Report {
+    let mut report = Report::default();
+    let Some(MirrorSettings { origin, .. }) = &settings.mirror else { return report };
+    let asked = async { ServerClient::new(origin.as_str(), output)?.check_reachable().await };
+    if let Err(error) = asked.await {
+        report.say(WARNING, error.describe());
+    }
+    report
+}
+
 /// Asks the forges that the operator configured. A mirror fetches nothing.
 async fn ask_forges(settings: &Settings) -> Report {
     let mut report = Report::default();
@@ -187,7 +200,8 @@ fn look_at_certificate(files: TlsFiles, source: Option<&ConfigSource>, report: &
 }
 
 /// Reports on the data directory, and returns whether a server runs there.
-fn look_at_data(data_dir: &Path, mirror: Option<&MirrorSettings>, report: &mut Report) -> bool {
+fn look_at_data(settings: &Settings, report: &mut Report) -> bool {
+    let data_dir = settings.data_dir.as_path();
     let dir = data_dir.display();
     let found = inspect(data_dir);
     let (is_running, is_usable) = (matches!(found, Ok(FoundData::InUse)), found.is_ok());
@@ -198,7 +212,7 @@ fn look_at_data(data_dir: &Path, mirror: Option<&MirrorSettings>, report: &mut R
         Err(error) => report.blame(&error),
     }
     match MirrorMemory::at(data_dir).origin() {
-        Ok(followed) => report.say_role(mirror, followed),
+        Ok(followed) => report.say_role(settings, followed),
         // It was told above.
         Err(_) if !is_usable => {}
         Err(error) => report.blame(&error),
@@ -227,16 +241,20 @@ impl Report {
         self.facts.push((about, text));
     }
 
-    fn say_role(&mut self, mirror: Option<&MirrorSettings>, followed: Option<String>) {
-        match (mirror, followed) {
+    fn say_role(&mut self, settings: &Settings, followed: Option<String>) {
+        let role = if settings.witness.is_some() { "witness" } else { "mirror" };
+        match (&settings.mirror, followed) {
             (None, None) => {}
             (None, Some(followed)) => {
                 self.say("role", format!("this mirror of {followed} would become a server of its own"));
             }
             (Some(MirrorSettings { origin, .. }), Some(followed)) if followed != origin.as_str() => {
-                self.say("role", format!("a mirror of {origin}, which followed {followed} so far"));
+                self.say("role", format!("a {role} of {origin}, which followed {followed} so far"));
             }
-            (Some(MirrorSettings { origin, .. }), _) => self.say("role", format!("a mirror of {origin}")),
+            (Some(MirrorSettings { origin, .. }), _) => self.say("role", format!("a {role} of {origin}")),
+        }
+        if let Some(witness) = &settings.witness {
+            self.say("key", witness.signer.key().to_string());
         }
     }
 

@@ -165,12 +165,14 @@ impl Signing<'_> {
         ))
     }
 
-    /// Refuses --also for a release that you signed before without such a signature: one for another program is made in
-    /// the same act as your own (D102). `stored`: yours, if a server says which there are.
+    /// Refuses --also for a release that asks for no signature of yours, as `why` says: one for another program is made in
+    /// the same act as your own (D102). `stored`: those that you made before, if a server says which there are.
     pub(super) fn check_formats(
         &self,
+        why: &str,
         path: &RepoPath,
         stored: Option<&FormatTexts>,
+        is_complete: bool,
     ) -> Result<(), CliError> {
         let also = self.args.also.iter().filter(|_| layout::signable(path) == Some(Signable::Index));
         let is_missing = |format: &&OtherFormat| !stored.is_some_and(|stored| stored.contains_key(*format));
@@ -178,13 +180,13 @@ impl Signing<'_> {
         if missing.is_empty() {
             return Ok(());
         }
+        let who = match is_complete {
+            true => "Pass --also when you sign the next release",
+            false => "A signer who has not signed yet can pass --also",
+        };
         Err(CliError::other(
-            format!(
-                "you signed {path} before, and --also adds no signature for {} to it",
-                missing.join(", ")
-            ),
-            "a signature for another program is made in the same act as your own. A signer who has not signed yet \
-             can pass --also",
+            format!("{why}, and --also adds no signature for {} to it", missing.join(", ")),
+            format!("a signature for another program is made in the same act as your own. {who}"),
         ))
     }
 
@@ -460,7 +462,8 @@ pub(super) fn sign(session: &Session, args: &SignArgs, file: &Path, output: &Pat
         };
         let compared = signing.compare_again(request);
         let looked = compared.and_then(|compared| {
-            signing.check_formats(&request.path, None)?;
+            let why = format!("you signed {} before", request.path);
+            signing.check_formats(&why, &request.path, None, false)?;
             let said = say_signed(&request.path, at, &state_text(false, None));
             signing.say_again(&said, compared.as_ref());
             Ok(())

@@ -1,6 +1,6 @@
 //! `countersign signers check PROJECT`: also when each key last signed, and what it would mean if idle keys were lost.
 
-use std::{collections::BTreeMap, path::Path};
+use std::collections::BTreeMap;
 
 use countersign_core::documents::signers::SignersFile;
 use countersign_core::values::{key::PublicKey, time::Timestamp};
@@ -10,7 +10,7 @@ use countersign_explain::words::shown_signer;
 use serde_json::{Map, Value, json};
 
 use crate::client::{ServerClient, now, session::Session};
-use crate::commands::signers::{describe_file, find_in_repository, find_on_server};
+use crate::commands::signers::{describe_file, find_in_repository, find_on_server, means_file};
 use crate::words::{error::CliError, output::Output, table::when_text};
 use crate::{args::SignersCheckArgs, evidence::repository_copy::RepositoryView};
 
@@ -19,8 +19,7 @@ const MOST_ASKED: usize = 200;
 
 /// Whether the user checks a signers file, rather than the one in force of a project.
 pub(crate) fn names_file(args: &SignersCheckArgs) -> bool {
-    let is_file = args.source.ends_with(".json") || Path::new(&args.source).is_file();
-    is_file && args.repository.is_none()
+    means_file(&args.source) && args.repository.is_none()
 }
 
 pub(crate) async fn run(session: &Session, args: &SignersCheckArgs) -> Result<(), CliError> {

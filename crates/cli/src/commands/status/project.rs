@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::args::StatusArgs;
 use crate::client::{session::Session, state::Shown, state::Vetoed, targets::Target};
-use crate::commands::catalogue::{ReleaseListing, is_lacking};
+use crate::commands::catalogue::{ReleaseListing, is_lacking, list_doubts};
 use crate::commands::signers::rebuilds_to_json;
 use crate::commands::status::standing::Status;
 use crate::words::{error::CliError, output::Output, table::People, table::when_text};
@@ -82,6 +82,8 @@ impl ProjectStanding<'_> {
             format!("{}, complete since {at}", shown_name(release, project))
         });
         lines.push(format!("  newest      {newest}"));
+        let doubts = self.listed.newest().map(list_doubts).unwrap_or_default();
+        lines.extend(doubts.iter().map(|doubt| format!("              {}", output.bad(doubt))));
         if self.listed.newest().and_then(|newest| newest.rebuilds.as_ref()).is_some_and(is_lacking) {
             let lacking = output.bad("not reproduced");
             lines.push(format!("              {lacking}: clients refuse it"));
@@ -146,12 +148,9 @@ fn describe_revocation(release: &ListedRelease, project: &RepoPath, output: Outp
 }
 
 fn describe_collecting(release: &ListedRelease, project: &RepoPath, output: Output) -> String {
-    let objections = match release.objections {
-        0 => String::new(),
-        1 => format!(", {}", output.bad("1 signer objects")),
-        many => format!(", {}", output.bad(&format!("{many} signers object"))),
-    };
-    format!("{}: {}{objections}", shown_name(release, project), release.signatures)
+    let doubts: String =
+        list_doubts(release).iter().map(|doubt| format!(", {}", output.bad(doubt))).collect();
+    format!("{}: {}{doubts}", shown_name(release, project), release.signatures)
 }
 
 fn role_title(role: Role) -> &'static str {

@@ -158,14 +158,22 @@ impl Status {
         }
     }
 
-    fn state_text(&self, output: Output) -> String {
+    /// The state, with what speaks against a release (D238).
+    pub(super) fn state_text(&self, output: Output) -> String {
+        let doubt = match &self.description {
+            Description::Release(release) => release.doubts().text(),
+            Description::Proposal(_) => None,
+        };
+        let doubted = |state: &str| doubt.as_ref().map(|doubt| output.bad(&format!("{state}, but {doubt}")));
         match &self.description {
             Description::Proposal(proposal) if proposal.waits_until.is_some() => {
                 output.strong("all signatures are there; waiting")
             }
             _ => match self.description.state() {
-                ReleaseState::Collecting => output.strong("collecting signatures"),
-                ReleaseState::Complete => output.good("complete"),
+                ReleaseState::Collecting => {
+                    doubted("collecting signatures").unwrap_or_else(|| output.strong("collecting signatures"))
+                }
+                ReleaseState::Complete => doubted("complete").unwrap_or_else(|| output.good("complete")),
                 ReleaseState::Revoked => output.bad("REVOKED"),
             },
         }

@@ -17,7 +17,7 @@ use crate::client::{
     ListenQuery, ServerClient, session::Session, state::Shown, state::Vetoed, targets::Target,
 };
 use crate::commands::status::standing::{Status, not_found, not_pending};
-use crate::evidence::release::{find_withdrawal, say_withdrawn};
+use crate::evidence::release::{find_withdrawal, release_again, say_withdrawn};
 use crate::words::{error::CliError, error::ErrorKind, table::People};
 
 /// The pause after a look at a server that could not be reached.
@@ -40,29 +40,31 @@ pub(super) async fn run(
             }
         })
     };
-    match args.timeout {
+    let status = match args.timeout {
         Some(timeout) => match tokio::time::timeout(timeout, waiting).await {
             Ok(waited) => waited?,
             Err(_) => return Err(too_late(&name, is_complete)),
         },
         None => waiting.await?,
-    }
-    let (done, text) = match subject {
-        Signable::Index => ("complete", format!("{name}: {}", session.output.good("complete"))),
-        Signable::PendingSigners { .. } => {
-            ("in force", format!("{name}: {}", session.output.good("in force")))
-        }
     };
-    session.output.answer(&text, &json!({"file_path": path.as_str(), "is_complete": true, "state": done}))
+    let (done, text) = match status {
+        Some(status) => ("complete", status.state_text(session.output)),
+        None => ("in force", session.output.good("in force")),
+    };
+    session.output.answer(
+        &format!("{name}: {text}"),
+        &json!({"file_path": path.as_str(), "is_complete": true, "state": done}),
+    )
 }
 
+/// Returns how a complete release stands, and nothing of signers that are in force.
 async fn wait(
     session: &Session,
     target: &Target,
     subject: &Signable,
     wants_rebuilds: bool,
     is_complete: &mut bool,
-) -> Result<(), CliError> {
+) -> Result<Option<Status>, CliError> {
     let Target { client, path, .. } = target;
     // A project's signers take effect under another path than the one where they were pending.
     let (prefix, other) = match subject {
@@ -76,8 +78,8 @@ async fn wait(
     let (mut digest, mut told) = (None, None);
     loop {
         match look(client, path, subject, digest, wants_rebuilds).await {
-            Ok(None) => return Ok(()),
-            Ok(Some(description)) => {
+            Ok(Look::Done(status)) => return Ok(status),
+            Ok(Look::Waits(description)) => {
                 digest = Some(description.digest());
                 *is_complete = description.state() == ReleaseState::Complete;
                 show_progress(session, path, &description, &mut told);
@@ -100,7 +102,14 @@ async fn wait(
     }
 }
 
-/// How a file stands that is waited for. `None` if it is complete or in force. `digest` is that of the file when it was first
+/// How a file stands that is waited for.
+enum Look {
+    Waits(Description),
+    /// A release is complete, or signers are in force.
+    Done(Option<Status>),
+}
+
+/// `digest` is that of the file when it was first
 /// seen: signatures on another one are none on it.
 async fn look(
     client: &ServerClient,
@@ -108,14 +117,17 @@ async fn look(
     subject: &Signable,
     digest: Option<Sha512>,
     wants_rebuilds: bool,
-) -> Result<Option<Description>, CliError> {
+) -> Result<Look, CliError> {
     let shown = client.state_at(path).await?;
-    let Some(Status { description, .. }) = Status::find(&shown, path)? else {
+    let Some(status) = Status::find(&shown, path)? else {
         return match subject {
             Signable::Index => Err(gone_release(&shown, path)?),
-            Signable::PendingSigners { project } => gone_signers(&shown, path, project, digest),
+            Signable::PendingSigners { project } => {
+                gone_signers(&shown, path, project, digest).map(|()| Look::Done(None))
+            }
         };
     };
+    let description = &status.description;
     if digest.is_some_and(|digest| digest != description.digest()) {
         return Err(CliError::new(
             ErrorKind::Replaced,
@@ -123,11 +135,14 @@ async fn look(
             "look at the new one with `countersign status NAME`, and wait again if it is right",
         ));
     }
-    let lacks_rebuilds = || lacks_rebuilds(path, &description, wants_rebuilds);
+    let lacks_rebuilds = || lacks_rebuilds(path, description, wants_rebuilds);
     match description.state() {
         // What builders can never reproduce is not waited for, even before all have signed.
-        ReleaseState::Collecting => lacks_rebuilds().map(|_| Some(description)),
-        ReleaseState::Complete => lacks_rebuilds().map(|lacks| lacks.then_some(description)),
+        ReleaseState::Collecting => lacks_rebuilds().map(|_| Look::Waits(status.description)),
+        ReleaseState::Complete => lacks_rebuilds().map(|lacks| match lacks {
+            true => Look::Waits(status.description),
+            false => Look::Done(Some(status)),
+        }),
         ReleaseState::Revoked => Err(CliError::new(
             ErrorKind::Revoked,
             format!("{path} was revoked"),
@@ -162,7 +177,7 @@ fn gone_release(shown: &Shown, path: &RepoPath) -> Result<CliError, CliError> {
     Ok(CliError::new(
         ErrorKind::Refused,
         format!("{path} was withdrawn {}", say_withdrawn(shown, &withdrawal)),
-        "`countersign release` registers another one there",
+        release_again(shown.project(), path),
     ))
 }
 
@@ -172,20 +187,20 @@ fn gone_signers(
     path: &RepoPath,
     project: &RepoPath,
     digest: Option<Sha512>,
-) -> Result<Option<Description>, CliError> {
+) -> Result<(), CliError> {
     let history = shown.history();
     // They can have come into force before the wait began (D181).
     let Some(digest) = digest else {
         return match Vetoed::find(shown)? {
             Some(vetoed) => Err(refused_by_masters(project, &vetoed.reason)),
             None if history.entries.is_empty() => Err(not_pending(path)),
-            None => Ok(None),
+            None => Ok(()),
         };
     };
     let is_in_force =
         history.entries.iter().any(|entry| Sha512::of(entry.signers_config.as_bytes()) == digest);
     if is_in_force {
-        return Ok(None);
+        return Ok(());
     }
     if let Some(vetoed) = Vetoed::find(shown)?.filter(|vetoed| vetoed.digest == digest) {
         return Err(refused_by_masters(project, &vetoed.reason));

@@ -4,7 +4,7 @@ use countersign_api::error_code::ErrorCode;
 use countersign_testing::literals::FIRST;
 use tempfile::TempDir;
 
-use crate::support::client::{Computer, put_release, text};
+use crate::support::client::{Computer, Ran, put_release, text};
 use crate::support::{SignersFile, TestServer, World, hostile::HostileServer, hostile::Lie, person};
 
 #[track_caller]
@@ -49,6 +49,8 @@ fn a_refusal_says_which_case_it_is_and_nothing_depends_on_the_words_of_the_serve
     let words = "words that no version of the server has said";
     between.reword(words);
     let registered = world.files.url("/acme/app/svc.signers.json");
+    world.files.put("/acme/app/svc.signers/next.json", SignersFile::of(1, &[&alice]).bytes());
+    let not_later = world.files.url("/acme/app/svc.signers/next.json");
     let pending = world.publish("acme/new", &SignersFile::of(1, &[&alice]));
     world.register_url(&alice, &pending).ok();
     let nested = world.publish("acme/app/inner", &SignersFile::of(1, &[&alice]));
@@ -62,13 +64,13 @@ fn a_refusal_says_which_case_it_is_and_nothing_depends_on_the_words_of_the_serve
     let broken = world.files.url("/acme/app/8.8/SHA256SUMS");
     let unregistered = put_release(&world.files, "other/1.0", &[("app", b"content")]);
     let file_url = "https://dl.example.org/SHA256SUMS?x=1";
-    let cases: [(&str, &str, &[&str]); 14] = [
+    let cases: [(&str, &str, &[&str]); 13] = [
         ("project_registered", "alice", &["register", &registered]),
         ("registration_pending", "alice", &["register", &pending]),
         ("project_overlaps", "alice", &["register", &nested]),
         ("key_not_listed", "alice", &["register", &strangers]),
-        ("key_not_listed", "carol", &["update", &registered]),
-        ("timestamp_not_later", "alice", &["update", &registered]),
+        ("key_not_listed", "carol", &["update", &not_later]),
+        ("timestamp_not_later", "alice", &["update", &not_later]),
         ("release_registered", "alice", &["release", "--checksums", &complete]),
         ("release_registered", "alice", &["release", "--checksums", &same]),
         ("not_a_signer", "carol", &["release", "--checksums", &complete]),
@@ -76,7 +78,6 @@ fn a_refusal_says_which_case_it_is_and_nothing_depends_on_the_words_of_the_serve
         ("upstream_missing", "alice", &["release", "--checksums", &missing]),
         ("upstream_invalid", "alice", &["release", "--checksums", &broken]),
         ("url_refused", "alice", &["release", "--checksums", file_url]),
-        ("already_complete", "alice", &["withdraw", &done, "--reason", "x", "--yes"]),
     ];
     let mut hints = Vec::new();
     for (code, who, args) in cases {
@@ -89,7 +90,7 @@ fn a_refusal_says_which_case_it_is_and_nothing_depends_on_the_words_of_the_serve
             (error, said)
         };
         let (honest, said) = told(&format!("http://{}", world.server.address()));
-        if honest["status"] == 409 && code != "already_complete" && code != "timestamp_not_later" {
+        if honest["status"] == 409 && code != "timestamp_not_later" {
             hints.push((honest["conflict"].clone(), honest["hint"].clone()));
         }
         let (reworded, other) = told(&between.url());
@@ -186,7 +187,7 @@ fn a_certificate_that_is_not_trusted_is_told_with_the_reason_and_the_way_out() {
     let ran = computer.run(&["ping", "--server", &url]).failed(5);
     ran.says(&["certificate", "SSL_CERT_FILE", "because: no authority that this computer trusts"]);
     let mut trusting = computer.command(&["ping", "--server", &url]);
-    let ran = crate::support::client::Ran::of(trusting.env("SSL_CERT_FILE", dir.path().join("cert.pem")));
+    let ran = Ran::of(trusting.env("SSL_CERT_FILE", dir.path().join("cert.pem")));
     ran.ok().says(&["is there"]);
     // The schemes are mixed up.
     let ran = computer.run(&["ping", "--server", &format!("http://{}", server.address())]).failed(5);
@@ -194,4 +195,14 @@ fn a_certificate_that_is_not_trusted_is_told_with_the_reason_and_the_way_out() {
     let (world, computer) = project();
     let ran = computer.run(&["ping", "--server", &format!("https://{}", world.server.address())]).failed(5);
     ran.says(&["does not speak https", &format!("use http://{}", world.server.address())]);
+}
+
+#[test]
+fn a_setting_in_the_environment_is_no_command_and_names_the_file_that_it_names() {
+    let computer = Computer::offline();
+    let ran = Ran::of(&mut computer.command(&[]));
+    assert_eq!(ran.code, 2, "{ran:?}");
+    ran.says(&["Use:\n  download", "Run a server:", "countersign demo"]).says_nothing_of(&["error"]);
+    let mut command = computer.command(&["pending"]);
+    Ran::of(command.env("COUNTERSIGN_KEY", "nokey")).failed(1).says(&["nokey", "COUNTERSIGN_KEY names it"]);
 }

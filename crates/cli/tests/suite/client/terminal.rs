@@ -205,14 +205,14 @@ fn what_is_signed_is_shown_before_a_passphrase_is_asked_for() {
     let register = ["register", &world.files.url("/acme/app/svc.signers.json")];
     // A lost passphrase is a lost key. Before the first signers file is in force, it is replaced in that file.
     let key = key_in(&computer, "own.pub");
-    let lose = |args: &[&str], place: &str| {
-        let hint = format!("countersign signers edit {place} --replace {key}=own-new.pub");
+    let lose = |args: &[&str], place: &str, old: &str| {
+        let hint = format!("countersign signers edit {place} --replace {old}=own-new.pub");
         let args = [args, &["--key", "own", "--password-file", "wrong"]].concat();
         computer.run(&args).failed(1).says(&["cannot be decrypted", &hint]);
     };
-    lose(&register, "svc.signers.json");
+    lose(&register, "svc.signers.json", &key);
     computer.run(&[&register[..], &own].concat()).ok();
-    lose(&["sign", "--all", "--yes"], "svc.signers.json");
+    lose(&["sign", "--all", "--yes"], "svc.signers.json", "me");
     computer.run(&[&["sign", "--all", "--yes"], &own[..]].concat()).ok();
     let sums = put_release(&world.files, "acme/app/1.0", &[("app", b"content"), ("sub/lib", b"library")]);
     computer.run(&[&["release", "--checksums", &sums], &own[..]].concat()).ok();
@@ -220,7 +220,7 @@ fn what_is_signed_is_shown_before_a_passphrase_is_asked_for() {
     let asked = computer.run(&sign).failed(2).says(&["sub/lib", "sha256:", "is encrypted"]);
     let [shown, passphrase] = ["sha256:", "is encrypted"].map(|part| asked.stderr.find(part));
     assert!(shown < passphrase, "{asked:?}");
-    lose(&sign[..4], &world.id("acme/app"));
+    lose(&sign[..4], &world.id("acme/app"), "me");
     // What differs is refused before that.
     computer.write("built/app", "Content");
     computer.run(&[&sign[..], &["--files", "built"]].concat()).failed(3).says_nothing_of(&["encrypted"]);

@@ -32,7 +32,7 @@ fn a_mirror_proves_the_newest_state_when_the_origin_is_away() {
         );
     }
     let url = world.files.url("/acme/app/1.0/app");
-    let fresh = ["fresh as of ", "by 1 of 1 witnesses; the release completed last; not revoked"];
+    let fresh = ["fresh as of ", "by 1 of 1 witness; the release completed last; not revoked"];
     // One computer that goes from one to the other: the log continues.
     let computer = Computer::of(&world.server);
     computer.download(&url).ok().says(&fresh);
