@@ -15,8 +15,9 @@ use crate::checkpoints::{CheckpointRound, Checkpoints, CosignError};
 use crate::derivation::{LogFollower, LogPace};
 use crate::error::{AcceptLossError, LogError, LogRefusal, TakeError};
 use crate::keeper::{CheckpointFiles, CheckpointKeeper, KeepError, KeptNotes};
-use crate::staples::{IndexDigests, NoStaple, NoTile};
+use crate::staples::{IndexDigests, NoStaple};
 use crate::state::{LogFigures, LogState};
+use crate::tiles::{NoTile, PackedBundles};
 use crate::{cache::LogCache, seen::SeenMemory, seen::Standing, settings::LogOptions};
 
 /// The log of a server. Dropping it ends its thread.
@@ -24,6 +25,7 @@ use crate::{cache::LogCache, seen::SeenMemory, seen::Standing, settings::LogOpti
 pub struct TransparencyLog {
     shared: Arc<LogState>,
     digests: IndexDigests,
+    packed: PackedBundles,
     empty: Option<SignedCheckpoint>,
     waker: FeedWaker,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -70,7 +72,8 @@ impl TransparencyLog {
         let follower = LogFollower::new(Arc::clone(&shared), feed, cache, signer, pace);
         let thread = Builder::new().name("log-follower".to_owned()).spawn(move || follower.run());
         let thread = Mutex::new(Some(thread.map_err(LogError::cache(dir))?));
-        Ok(Self { shared, digests: IndexDigests::default(), empty, waker, thread })
+        let (digests, packed) = (IndexDigests::default(), PackedBundles::default());
+        Ok(Self { shared, digests, packed, empty, waker, thread })
     }
 
     /// The key that verifies its checkpoints. Its name is the origin.
@@ -279,6 +282,11 @@ impl TransparencyLog {
     /// Bundles of entries are read from disk.
     pub fn tile(&self, name: &TileName) -> Result<Vec<u8>, NoTile> {
         self.shared.tile(name)
+    }
+
+    /// A bundle of entries in gzip (D266).
+    pub fn packed_bundle(&self, name: &TileName) -> Result<Arc<[u8]>, NoTile> {
+        self.shared.packed_bundle(&self.packed, name)
     }
 
     pub fn figures(&self) -> LogFigures {

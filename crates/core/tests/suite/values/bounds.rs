@@ -88,6 +88,7 @@ const TABLE: &[(&str, Most, &str)] = &[
     ("checkpoints of lost commits that a log remembers", Count(LOST_HEADS), "an operator gave each of them up; the oldest go"),
     ("hashes of a proof in a log", Count(PROOF_HASHES), "more than a tree of 2^63 leaves needs"),
     ("what a log asks a witness to cosign", Bytes(WITNESS_REQUEST_BYTES), "a note and a proof"),
+    ("compressed bundles of a log's entries in memory", Bytes(PACKED_BUNDLES_BYTES), "those of about 60,000 commits; a partial bundle is compressed for each request"),
     ("a policy file", Bytes(POLICY_BYTES), "an operator writes it by hand"),
     ("logs, witnesses, or groups of a policy", Count(POLICY_ENTRIES), "C2SP asks for 32; a server asks every witness"),
     ("a staple", Bytes(STAPLE_BYTES), "nine paths, two proofs, and a cosignature of each witness"),
