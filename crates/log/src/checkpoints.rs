@@ -1,7 +1,7 @@
 //! The checkpoints that matter: the newest one that its witnesses have cosigned as the policy demands, and those after
 //! it, which wait for them. Each comes with what proofs need.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use countersign_core::log::checkpoint::{
     Checkpoint, CheckpointError, Cosignature, InclusionProof, SignedCheckpoint,
@@ -9,9 +9,11 @@ use countersign_core::log::checkpoint::{
 use countersign_core::log::note::{Note, NoteError, NoteSignature};
 use countersign_core::log::{policy::Policy, record::Leaf, status::Statuses, tree::Hash, tree::TreeHead};
 use countersign_core::values::verifier_key::VerifierKey;
+use countersign_store::machine::clock::since_1970;
 use thiserror::Error;
 
-use crate::{error::LogError, keeper::CheckpointKeeper, keeper::KeepError, settings::MAX_WAITING};
+use crate::keeper::{CheckpointKeeper, KeepError};
+use crate::{error::LogError, recent::RecentLog, settings::MAX_WAITING};
 
 /// A round of cosignatures, announced whenever witnesses should be asked: for a new checkpoint, and for the same one
 /// again.
@@ -76,6 +78,7 @@ pub(crate) struct Checkpoints {
     kept_size: u64,
     /// Checkpoints that the operator has given up. They count as if they had not been kept.
     lost: Vec<TreeHead>,
+    pub(crate) recent: RecentLog,
 }
 
 impl Checkpoints {
@@ -91,6 +94,7 @@ impl Checkpoints {
             cached: None,
             kept_size: 0,
             lost: Vec::new(),
+            recent: RecentLog::default(),
         }
     }
 
@@ -117,6 +121,8 @@ impl Checkpoints {
             self.waiting.clear();
         }
         self.promote();
+        // What was known before is no news.
+        self.recent = RecentLog::default();
         Ok(())
     }
 
@@ -191,6 +197,9 @@ impl Checkpoints {
             // So that a restart does not go back to an older time.
             self.note_cached(size)?;
         }
+        if is_new && self.of_size(size).is_some_and(|issued| issued.view.is_some()) {
+            self.recent.note_cosigned(now());
+        }
         self.promote();
         Ok(is_new)
     }
@@ -238,6 +247,15 @@ impl Checkpoints {
         issued.flat_map(|issued| issued.signed.cosignatures().map(|by| by.witness.clone())).collect()
     }
 
+    /// The newest checkpoint is given to witnesses again.
+    pub(crate) fn note_round(&mut self) {
+        match self.policy.as_ref().and_then(Policy::quorum_text) {
+            Some(_) => self.recent.note_round(now()),
+            // The log's word is enough.
+            None => self.recent.note_cosigned(now()),
+        }
+    }
+
     pub(crate) fn policy(&self) -> Option<&Policy> {
         self.policy.as_ref()
     }
@@ -269,6 +287,7 @@ impl Checkpoints {
     }
 
     fn push(&mut self, issued: Issued) {
+        self.recent.note_made(issued.size(), now());
         self.waiting.push_back(issued);
         if self.waiting.len() > MAX_WAITING {
             self.waiting.pop_front();
@@ -289,14 +308,18 @@ impl Checkpoints {
         let witnesses = self.witnesses.clone();
         let newest_size = self.newest_size();
         let issued = self.of_size(size).ok_or(CosignError::NotWaiting(size))?;
-        let mut signed = issued.signed.clone();
+        let before = issued.signed.clone();
+        let mut signed = before.clone();
         let added = signed.add_cosignatures(lines, &witnesses)?;
         if added.is_empty() {
             return Err(CosignError::UnknownWitness);
         }
         // Anyone can send again what a witness has said.
-        if signed.note() == issued.signed.note() {
+        if signed.note() == before.note() {
             return Ok(added);
+        }
+        if self.as_of(&signed) > self.as_of(&before) {
+            self.recent.note_cosigned(now());
         }
         // First on disk: a restart must not go back to an older time.
         let note = signed.note().to_string();
@@ -321,8 +344,15 @@ impl Checkpoints {
     fn promote(&mut self) {
         let met = self.waiting.iter().rposition(|issued| self.meets_quorum(&issued.signed));
         if let Some(met) = met {
+            self.recent.note_cosigned(now());
             self.cosigned = self.waiting.drain(..=met).next_back();
         }
+    }
+
+    /// Since when enough witnesses vouch for it.
+    fn as_of(&self, signed: &SignedCheckpoint) -> Option<u64> {
+        let cosignatures = signed.cosignatures().map(|by| (by.witness.key(), by.time));
+        self.policy.as_ref()?.as_of(cosignatures)
     }
 
     fn meets_quorum(&self, signed: &SignedCheckpoint) -> bool {
@@ -350,4 +380,8 @@ impl Issued {
         let hashes = self.view.as_ref()?.inclusion.clone();
         Some(InclusionProof { index: self.size().checked_sub(1)?, hashes, note: self.note() })
     }
+}
+
+fn now() -> Duration {
+    since_1970().unwrap_or_default()
 }

@@ -393,7 +393,10 @@ impl LogFollower {
                 Err(error) => return Err(error.into()),
             }
         }
-        let size = self.shared.checkpoints().newest_size();
+        let mut checkpoints = self.shared.checkpoints();
+        checkpoints.note_round();
+        let size = checkpoints.newest_size();
+        drop(checkpoints);
         self.shared.begin_round(size);
         Ok(())
     }

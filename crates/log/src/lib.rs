@@ -7,6 +7,7 @@ mod derivation;
 mod error;
 mod keeper;
 mod log;
+mod recent;
 mod seen;
 mod settings;
 mod staples;
@@ -17,6 +18,7 @@ mod witness;
 pub use crate::checkpoints::{CheckpointRound, CosignError};
 pub use crate::error::{AcceptLossError, LogError, LogRefusal, TakeError};
 pub use crate::keeper::{CheckpointFiles, CheckpointKeeper, KeepError, KeptNotes};
+pub use crate::recent::{CheckpointMinute, RECENT_MINUTES, RecentLog};
 pub use crate::settings::{CheckpointSigner, LogOptions, MAX_WAITING};
 pub use crate::tiles::{NoTile, PackedBundles};
 pub use crate::witness::{

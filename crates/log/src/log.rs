@@ -15,6 +15,7 @@ use crate::checkpoints::{CheckpointRound, Checkpoints, CosignError};
 use crate::derivation::{LogFollower, LogPace};
 use crate::error::{AcceptLossError, LogError, LogRefusal, TakeError};
 use crate::keeper::{CheckpointFiles, CheckpointKeeper, KeepError, KeptNotes};
+use crate::recent::RecentLog;
 use crate::staples::{IndexDigests, NoStaple};
 use crate::state::{LogFigures, LogState};
 use crate::tiles::{NoTile, PackedBundles};
@@ -303,6 +304,11 @@ impl TransparencyLog {
             is_in_trouble: shared.trouble.load().is_some(),
             lost_size: shared.refusal().and_then(|refusal| refusal.lost_size()).unwrap_or(0),
         }
+    }
+
+    /// What became of checkpoints in the last hour.
+    pub fn recent(&self) -> RecentLog {
+        self.shared.checkpoints().recent.clone()
     }
 
     /// Why the log does not go on, or does not sign.
