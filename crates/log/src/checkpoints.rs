@@ -78,6 +78,8 @@ pub(crate) struct Checkpoints {
     kept_size: u64,
     /// Checkpoints that the operator has given up. They count as if they had not been kept.
     lost: Vec<TreeHead>,
+    /// What another server showed last, if this is a copy of its log. It may be a lie.
+    offered: Option<TreeHead>,
     pub(crate) recent: RecentLog,
 }
 
@@ -94,6 +96,7 @@ impl Checkpoints {
             cached: None,
             kept_size: 0,
             lost: Vec::new(),
+            offered: None,
             recent: RecentLog::default(),
         }
     }
@@ -107,13 +110,18 @@ impl Checkpoints {
         let cached = kept.cached.and_then(|bytes| self.open(&bytes).ok());
         let (newest, cached) = (self.unless_lost(newest), self.unless_lost(cached));
         // A database that is new or has lost something does not make this machine forget.
-        let newest = newest.into_iter().chain(cached.clone()).max_by_key(Issued::size);
+        let newest = match self.keeper.is_copy() {
+            // The one that was checked before; what is offered comes later.
+            true => cached.clone().or(newest),
+            false => newest.into_iter().chain(cached.clone()).max_by_key(Issued::size),
+        };
         // Without the cosigned one staples wait for witnesses, and nothing else happens.
         let cosigned = kept.cosigned.and_then(|bytes| self.open(&bytes).ok());
         let cosigned = self.unless_lost(cosigned).filter(|cosigned| self.meets_quorum(&cosigned.signed));
         self.cached = cached.map(|cached| cached.checkpoint().clone());
         self.waiting = newest.into_iter().collect();
-        self.cosigned = cosigned.filter(|cosigned| self.newest_size() >= cosigned.size());
+        let newest_size = self.waiting.back().map_or(0, Issued::size);
+        self.cosigned = cosigned.filter(|cosigned| newest_size >= cosigned.size());
         // A crash between the two leaves the newest one without the last cosignatures.
         if let (Some(cosigned), Some(newest)) = (&self.cosigned, self.waiting.back())
             && cosigned.checkpoint() == newest.checkpoint()
@@ -174,6 +182,9 @@ impl Checkpoints {
             return self.give_back(0);
         };
         let found = self.open(&bytes)?;
+        if self.keeper.is_copy() {
+            return self.take_offered(found);
+        }
         let size = found.size();
         self.kept_size = size;
         let Some(found) = self.unless_lost(Some(found)) else { return self.give_back(size) };
@@ -189,19 +200,48 @@ impl Checkpoints {
         let before = issued.note();
         // Verified a moment ago.
         let _ = issued.signed.add_cosignatures(found.signed.note().signatures(), &witnesses);
-        issued.shown =
-            found.shown.filter(|_| found.signed.text() == issued.signed.text()).or(issued.shown.take());
         let is_new = issued.note() != before;
-        let is_derived = issued.view.is_some();
-        if is_new && is_derived && self.keeper.is_copy() {
-            // So that a restart does not go back to an older time.
-            self.note_cached(size)?;
-        }
-        if is_new && self.of_size(size).is_some_and(|issued| issued.view.is_some()) {
+        if is_new {
             self.recent.note_cosigned(now());
         }
         self.promote();
         Ok(is_new)
+    }
+
+    /// Takes what the other server shows of its log, to be seen once its root was counted here. Whether it is new.
+    fn take_offered(&mut self, found: Issued) -> Result<bool, KeepError> {
+        let (size, head) = (found.size(), found.checkpoint().head());
+        self.offered = Some(head);
+        let checked_size = self.cosigned.as_ref().map_or(0, Issued::size);
+        let Some(known) = self.of_size(size) else {
+            // An origin that is behind says nothing new.
+            if size > checked_size {
+                let at = self.waiting.partition_point(|issued| issued.size() < size);
+                self.waiting.insert(at, found);
+                // Those that come first are counted first.
+                self.waiting.truncate(MAX_WAITING);
+            }
+            return Ok(size > checked_size);
+        };
+        // Of two roots, [`Checkpoints::refute`] finds out which one is the lie.
+        if known.checkpoint().head() != head || known.note() == found.note() {
+            return Ok(false);
+        }
+        known.shown = found.shown;
+        if known.view.is_some() {
+            // So that a restart does not go back to an older time.
+            self.note_cached(size)?;
+            self.recent.note_cosigned(now());
+        }
+        Ok(true)
+    }
+
+    /// Drops what waits and is a lie, as far as that is known. The size of what the other server shows now, if that is one.
+    pub(crate) fn refute(&mut self, is_lie: impl Fn(&TreeHead) -> bool) -> Option<u64> {
+        // Only a copy was offered something. What a log has signed itself, it must not forget.
+        let offered = self.offered?;
+        self.waiting.retain(|issued| !is_lie(&issued.checkpoint().head()));
+        Some(offered).filter(is_lie).map(|offered| offered.size)
     }
 
     /// The database has lost the newest one, as after a failover to a standby that lagged behind, or never had it.
@@ -260,8 +300,20 @@ impl Checkpoints {
         self.policy.as_ref()
     }
 
+    /// The newest one. Of a copy, the newest one whose root was counted here.
     pub(crate) fn newest(&self) -> Option<&Issued> {
+        self.waiting.back().filter(|_| !self.keeper.is_copy()).or(self.cosigned.as_ref())
+    }
+
+    /// The newest one that is kept, to read the caches by.
+    pub(crate) fn newest_kept(&self) -> Option<&Issued> {
         self.waiting.back().or(self.cosigned.as_ref())
+    }
+
+    /// Whether a checkpoint of this size waits for what proofs need.
+    pub(crate) fn awaits_view(&self, size: u64) -> bool {
+        let mut issued = self.cosigned.iter().chain(&self.waiting);
+        issued.any(|issued| issued.size() == size && issued.view.is_none())
     }
 
     pub(crate) fn newest_size(&self) -> u64 {
@@ -340,12 +392,19 @@ impl Checkpoints {
         Ok(added)
     }
 
-    /// The newest one that meets the quorum takes the place of the last such one; those before it wait no longer.
-    fn promote(&mut self) {
-        let met = self.waiting.iter().rposition(|issued| self.meets_quorum(&issued.signed));
+    /// The newest one that meets the quorum takes the place of the last such one; those before it wait no longer. Of a
+    /// copy, one whose root was not counted here waits on.
+    pub(crate) fn promote(&mut self) {
+        let is_copy = self.keeper.is_copy();
+        let is_met =
+            |issued: &Issued| self.meets_quorum(&issued.signed) && (!is_copy || issued.view.is_some());
+        let met = self.waiting.iter().rposition(is_met);
         if let Some(met) = met {
-            self.recent.note_cosigned(now());
             self.cosigned = self.waiting.drain(..=met).next_back();
+            if let Some(cosigned) = self.cosigned.as_ref().filter(|_| is_copy) {
+                self.recent.note_made(cosigned.size(), now());
+            }
+            self.recent.note_cosigned(now());
         }
     }
 

@@ -87,10 +87,13 @@ impl LogState {
             let checkpoints = self.checkpoints();
             checkpoints.newest().is_none_or(|newest| newest.view.is_none())
         };
-        match self.proven.load_full() {
-            Some(proven) => Ok(proven),
-            None if is_loading() => Err(NoStaple::CatchingUp),
-            None => Err(NoStaple::NotCosigned),
+        match (self.proven.load_full(), self.trouble.load_full()) {
+            (Some(proven), _) => Ok(proven),
+            (None, Some(error)) if matches!(*error, LogError::Contradicted { .. }) => {
+                Err(NoStaple::Stopped(error))
+            }
+            (None, _) if is_loading() => Err(NoStaple::CatchingUp),
+            (None, _) => Err(NoStaple::NotCosigned),
         }
     }
 }
