@@ -66,7 +66,7 @@ fn the_page_of_the_log_and_the_command_say_the_same() {
     let minutes = summary["last_hour"]["minutes"].as_array().unwrap();
     assert_eq!(minutes.len(), 60);
     let full = json!({ "has_new_commits": true, "is_cosigned": true });
-    assert!(minutes.iter().any(|minute| *minute == full), "{minutes:?}");
+    assert!(minutes.contains(&full), "{minutes:?}");
     // Every page leads there, and the release from the word of its witnesses.
     open(&world.server, "/").links_to("/log");
     wait_until("the release names no witness", || {
