@@ -33,6 +33,7 @@ const PAGES = {
   "project-activity": `${app}/svc.activity`,
   activity: "/activity",
   "activity-filtered": "/activity?type=complete",
+  log: "/log",
   help: "/help",
   client: "/client",
   docs: "/docs",

@@ -9,6 +9,7 @@ pub(crate) mod session;
 pub(crate) mod state;
 pub(crate) mod submission;
 pub(crate) mod targets;
+pub(crate) mod turns;
 mod words;
 
 use std::{sync::Arc, time::Duration, time::SystemTime};

@@ -1,7 +1,7 @@
 //! The checkpoints that matter: the newest one that its witnesses have cosigned as the policy demands, and those after
 //! it, which wait for them. Each comes with what proofs need.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use countersign_core::log::checkpoint::{
     Checkpoint, CheckpointError, Cosignature, InclusionProof, SignedCheckpoint,
@@ -9,10 +9,11 @@ use countersign_core::log::checkpoint::{
 use countersign_core::log::note::{Note, NoteError, NoteSignature};
 use countersign_core::log::{policy::Policy, record::Leaf, status::Statuses, tree::Hash, tree::TreeHead};
 use countersign_core::values::verifier_key::VerifierKey;
+use countersign_store::machine::clock::since_1970;
 use thiserror::Error;
 
-use crate::{error::LogError, keeper::CheckpointKeeper, keeper::KeepError};
-use crate::{records::KeptMaps, settings::MAX_WAITING};
+use crate::keeper::{CheckpointKeeper, KeepError};
+use crate::{error::LogError, recent::RecentLog, records::KeptMaps, settings::MAX_WAITING};
 
 /// A round of cosignatures, announced whenever witnesses should be asked: for a new checkpoint, and for the same one
 /// again.
@@ -77,6 +78,9 @@ pub(crate) struct Checkpoints {
     kept_size: u64,
     /// Checkpoints that the operator has given up. They count as if they had not been kept.
     lost: Vec<TreeHead>,
+    /// What another server showed last, if this is a copy of its log. It may be a lie.
+    offered: Option<TreeHead>,
+    pub(crate) recent: RecentLog,
 }
 
 impl Checkpoints {
@@ -92,6 +96,8 @@ impl Checkpoints {
             cached: None,
             kept_size: 0,
             lost: Vec::new(),
+            offered: None,
+            recent: RecentLog::default(),
         }
     }
 
@@ -104,13 +110,18 @@ impl Checkpoints {
         let cached = kept.cached.and_then(|bytes| self.open(&bytes).ok());
         let (newest, cached) = (self.unless_lost(newest), self.unless_lost(cached));
         // A database that is new or has lost something does not make this machine forget.
-        let newest = newest.into_iter().chain(cached.clone()).max_by_key(Issued::size);
+        let newest = match self.keeper.is_copy() {
+            // The one that was checked before; what is offered comes later.
+            true => cached.clone().or(newest),
+            false => newest.into_iter().chain(cached.clone()).max_by_key(Issued::size),
+        };
         // Without the cosigned one staples wait for witnesses, and nothing else happens.
         let cosigned = kept.cosigned.and_then(|bytes| self.open(&bytes).ok());
         let cosigned = self.unless_lost(cosigned).filter(|cosigned| self.meets_quorum(&cosigned.signed));
         self.cached = cached.map(|cached| cached.checkpoint().clone());
         self.waiting = newest.into_iter().collect();
-        self.cosigned = cosigned.filter(|cosigned| self.newest_size() >= cosigned.size());
+        let newest_size = self.waiting.back().map_or(0, Issued::size);
+        self.cosigned = cosigned.filter(|cosigned| newest_size >= cosigned.size());
         // A crash between the two leaves the newest one without the last cosignatures.
         if let (Some(cosigned), Some(newest)) = (&self.cosigned, self.waiting.back())
             && cosigned.checkpoint() == newest.checkpoint()
@@ -118,6 +129,8 @@ impl Checkpoints {
             self.waiting.clear();
         }
         self.promote();
+        // What was known before is no news.
+        self.recent = RecentLog::default();
         Ok(())
     }
 
@@ -169,6 +182,9 @@ impl Checkpoints {
             return self.give_back(0);
         };
         let found = self.open(&bytes)?;
+        if self.keeper.is_copy() {
+            return self.take_offered(found);
+        }
         let size = found.size();
         self.kept_size = size;
         let Some(found) = self.unless_lost(Some(found)) else { return self.give_back(size) };
@@ -184,16 +200,48 @@ impl Checkpoints {
         let before = issued.note();
         // Verified a moment ago.
         let _ = issued.signed.add_cosignatures(found.signed.note().signatures(), &witnesses);
-        issued.shown =
-            found.shown.filter(|_| found.signed.text() == issued.signed.text()).or(issued.shown.take());
         let is_new = issued.note() != before;
-        let is_derived = issued.view.is_some();
-        if is_new && is_derived && self.keeper.is_copy() {
-            // So that a restart does not go back to an older time.
-            self.note_cached(size)?;
+        if is_new {
+            self.recent.note_cosigned(now());
         }
         self.promote();
         Ok(is_new)
+    }
+
+    /// Takes what the other server shows of its log, to be seen once its root was counted here. Whether it is new.
+    fn take_offered(&mut self, found: Issued) -> Result<bool, KeepError> {
+        let (size, head) = (found.size(), found.checkpoint().head());
+        self.offered = Some(head);
+        let checked_size = self.cosigned.as_ref().map_or(0, Issued::size);
+        let Some(known) = self.of_size(size) else {
+            // An origin that is behind says nothing new.
+            if size > checked_size {
+                let at = self.waiting.partition_point(|issued| issued.size() < size);
+                self.waiting.insert(at, found);
+                // Those that come first are counted first.
+                self.waiting.truncate(MAX_WAITING);
+            }
+            return Ok(size > checked_size);
+        };
+        // Of two roots, [`Checkpoints::refute`] finds out which one is the lie.
+        if known.checkpoint().head() != head || known.note() == found.note() {
+            return Ok(false);
+        }
+        known.shown = found.shown;
+        if known.view.is_some() {
+            // So that a restart does not go back to an older time.
+            self.note_cached(size)?;
+            self.recent.note_cosigned(now());
+        }
+        Ok(true)
+    }
+
+    /// Drops what waits and is a lie, as far as that is known. The size of what the other server shows now, if that is one.
+    pub(crate) fn refute(&mut self, is_lie: impl Fn(&TreeHead) -> bool) -> Option<u64> {
+        // Only a copy was offered something. What a log has signed itself, it must not forget.
+        let offered = self.offered?;
+        self.waiting.retain(|issued| !is_lie(&issued.checkpoint().head()));
+        Some(offered).filter(is_lie).map(|offered| offered.size)
     }
 
     /// The database has lost the newest one, as after a failover to a standby that lagged behind, or never had it.
@@ -246,12 +294,33 @@ impl Checkpoints {
         issued.flat_map(|issued| issued.signed.cosignatures().map(|by| by.witness.clone())).collect()
     }
 
+    /// The newest checkpoint is given to witnesses again.
+    pub(crate) fn note_round(&mut self) {
+        match self.policy.as_ref().and_then(Policy::quorum_text) {
+            Some(_) => self.recent.note_round(now()),
+            // The log's word is enough.
+            None => self.recent.note_cosigned(now()),
+        }
+    }
+
     pub(crate) fn policy(&self) -> Option<&Policy> {
         self.policy.as_ref()
     }
 
+    /// The newest one. Of a copy, the newest one whose root was counted here.
     pub(crate) fn newest(&self) -> Option<&Issued> {
+        self.waiting.back().filter(|_| !self.keeper.is_copy()).or(self.cosigned.as_ref())
+    }
+
+    /// The newest one that is kept, to read the caches by.
+    pub(crate) fn newest_kept(&self) -> Option<&Issued> {
         self.waiting.back().or(self.cosigned.as_ref())
+    }
+
+    /// Whether a checkpoint of this size waits for what proofs need.
+    pub(crate) fn awaits_view(&self, size: u64) -> bool {
+        let mut issued = self.cosigned.iter().chain(&self.waiting);
+        issued.any(|issued| issued.size() == size && issued.view.is_none())
     }
 
     pub(crate) fn newest_size(&self) -> u64 {
@@ -277,6 +346,7 @@ impl Checkpoints {
     }
 
     fn push(&mut self, issued: Issued) {
+        self.recent.note_made(issued.size(), now());
         self.waiting.push_back(issued);
         if self.waiting.len() > MAX_WAITING {
             self.waiting.pop_front();
@@ -297,14 +367,18 @@ impl Checkpoints {
         let witnesses = self.witnesses.clone();
         let newest_size = self.newest_size();
         let issued = self.of_size(size).ok_or(CosignError::NotWaiting(size))?;
-        let mut signed = issued.signed.clone();
+        let before = issued.signed.clone();
+        let mut signed = before.clone();
         let added = signed.add_cosignatures(lines, &witnesses)?;
         if added.is_empty() {
             return Err(CosignError::UnknownWitness);
         }
         // Anyone can send again what a witness has said.
-        if signed.note() == issued.signed.note() {
+        if signed.note() == before.note() {
             return Ok(added);
+        }
+        if self.as_of(&signed) > self.as_of(&before) {
+            self.recent.note_cosigned(now());
         }
         // First on disk: a restart must not go back to an older time.
         let note = signed.note().to_string();
@@ -325,12 +399,26 @@ impl Checkpoints {
         Ok(added)
     }
 
-    /// The newest one that meets the quorum takes the place of the last such one; those before it wait no longer.
-    fn promote(&mut self) {
-        let met = self.waiting.iter().rposition(|issued| self.meets_quorum(&issued.signed));
+    /// The newest one that meets the quorum takes the place of the last such one; those before it wait no longer. Of a
+    /// copy, one whose root was not counted here waits on.
+    pub(crate) fn promote(&mut self) {
+        let is_copy = self.keeper.is_copy();
+        let is_met =
+            |issued: &Issued| self.meets_quorum(&issued.signed) && (!is_copy || issued.view.is_some());
+        let met = self.waiting.iter().rposition(is_met);
         if let Some(met) = met {
             self.cosigned = self.waiting.drain(..=met).next_back();
+            if let Some(cosigned) = self.cosigned.as_ref().filter(|_| is_copy) {
+                self.recent.note_made(cosigned.size(), now());
+            }
+            self.recent.note_cosigned(now());
         }
+    }
+
+    /// Since when enough witnesses vouch for it.
+    fn as_of(&self, signed: &SignedCheckpoint) -> Option<u64> {
+        let cosignatures = signed.cosignatures().map(|by| (by.witness.key(), by.time));
+        self.policy.as_ref()?.as_of(cosignatures)
     }
 
     fn meets_quorum(&self, signed: &SignedCheckpoint) -> bool {
@@ -358,4 +446,8 @@ impl Issued {
         let hashes = self.view.as_ref()?.inclusion.clone();
         Some(InclusionProof { index: self.size().checked_sub(1)?, hashes, note: self.note() })
     }
+}
+
+fn now() -> Duration {
+    since_1970().unwrap_or_default()
 }

@@ -146,7 +146,7 @@ impl LogFollower {
         let cosigners = checkpoints.cosigners();
         self.shared.show(&checkpoints);
         let earlier = checkpoints.cosigned().map(|cosigned| cosigned.size());
-        let newest = checkpoints.newest().map(|newest| newest.checkpoint().head());
+        let newest = checkpoints.newest_kept().map(|newest| newest.checkpoint().head());
         let cached = checkpoints.cached().map(Checkpoint::head).filter(|cached| Some(*cached) != newest);
         drop(checkpoints);
         // For data directories from before this was remembered.
@@ -265,7 +265,8 @@ impl LogFollower {
                 recent.pop_front();
             }
         }
-        if size <= self.shared.checkpoints().newest_size() {
+        let awaits_view = self.shared.checkpoints().awaits_view(size);
+        if awaits_view {
             self.show_view(LogVersion { size, leaf, statuses: self.statuses.clone() })?;
         }
         Ok(())
@@ -288,6 +289,7 @@ impl LogFollower {
             self.cache.sync()?;
             issued.view = Some(Arc::new(CheckpointView { leaf: leaf.leaf(), inclusion, statuses }));
             checkpoints.note_cached(size)?;
+            checkpoints.promote();
             self.shared.show(&checkpoints);
         }
         Ok(())
@@ -299,6 +301,9 @@ impl LogFollower {
         let size = self.shared.tree().len();
         if let Some(refusal) = self.compare_with_seen()? {
             return Err(refusal.into());
+        }
+        if let Some(size) = self.find_contradiction() {
+            return Err(LogError::Contradicted { size });
         }
         let signed = self.shared.checkpoints().newest().map(|newest| newest.checkpoint().head());
         if let Some(signed) = signed.filter(|_| !self.continues) {
@@ -316,6 +321,13 @@ impl LogFollower {
         self.continues = true;
         self.shared.is_compared.store(true, Ordering::Release);
         Ok(true)
+    }
+
+    /// Compares what the other server shows, if this is a copy of its log, with the commits that it has sent.
+    fn find_contradiction(&self) -> Option<u64> {
+        let mut checkpoints = self.shared.checkpoints();
+        let tree = self.shared.tree();
+        checkpoints.refute(|head| head.size <= tree.len() && tree.root(head.size) != Some(head.root))
     }
 
     /// What witnesses have seen, and the log does not continue (D190, D208).
@@ -412,7 +424,10 @@ impl LogFollower {
                 Err(error) => return Err(error.into()),
             }
         }
-        let size = self.shared.checkpoints().newest_size();
+        let mut checkpoints = self.shared.checkpoints();
+        checkpoints.note_round();
+        let size = checkpoints.newest_size();
+        drop(checkpoints);
         self.shared.begin_round(size);
         Ok(())
     }

@@ -22,6 +22,12 @@ pub enum LogError {
     Keep(#[from] KeepError),
     #[error(transparent)]
     Refused(#[from] LogRefusal),
+    /// The other server's log lies. What was checked before it stays.
+    #[error(
+        "the origin shows a checkpoint of {size} commits with another root than the commits that it has sent give: its log lies. \
+         It is not served, and no proof is made for it"
+    )]
+    Contradicted { size: u64 },
     /// Two computations gave different results: memory or a disk has changed a bit.
     #[error(
         "the log's {0} was computed twice, with different results: the log is made again from the repository"
@@ -106,9 +112,12 @@ impl LogError {
     pub(crate) fn is_final(&self) -> bool {
         match self {
             Self::Refused(_) | Self::Underivable { .. } | Self::Keep(KeepError::Unusable { .. }) => true,
-            Self::Store(_) | Self::Cache { .. } | Self::Signer(_) | Self::Keep(_) | Self::Miscounted(_) => {
-                false
-            }
+            Self::Store(_)
+            | Self::Cache { .. }
+            | Self::Signer(_)
+            | Self::Keep(_)
+            | Self::Miscounted(_)
+            | Self::Contradicted { .. } => false,
         }
     }
 

@@ -7,19 +7,23 @@ mod derivation;
 mod error;
 mod keeper;
 mod log;
+mod recent;
 mod records;
 mod seen;
 mod settings;
 mod staples;
 mod state;
+mod tiles;
 mod witness;
 
 pub use crate::checkpoints::{CheckpointRound, CosignError};
 pub use crate::error::{AcceptLossError, LogError, LogRefusal, TakeError};
 pub use crate::keeper::{CheckpointFiles, CheckpointKeeper, KeepError, KeptNotes};
+pub use crate::recent::{CheckpointMinute, RECENT_MINUTES, RecentLog};
 pub use crate::settings::{CheckpointSigner, LogOptions, MAX_WAITING};
+pub use crate::tiles::{NoTile, PackedBundles};
 pub use crate::witness::{
     AskedTooOften, CosignRefusal, CosignStep, LogReplay, LogWitness, StepHook, TakenList, UntakenLog,
     WitnessMemoryError, WitnessStop, WitnessedFigures, WitnessedLog, forget_stops,
 };
-pub use crate::{log::LogCopy, log::TransparencyLog, staples::NoStaple, staples::NoTile, state::LogFigures};
+pub use crate::{log::LogCopy, log::TransparencyLog, staples::NoStaple, state::LogFigures};

@@ -15,8 +15,10 @@ use crate::checkpoints::{CheckpointRound, Checkpoints, CosignError};
 use crate::derivation::{LogFollower, LogPace};
 use crate::error::{AcceptLossError, LogError, LogRefusal, TakeError};
 use crate::keeper::{CheckpointFiles, CheckpointKeeper, KeepError, KeptNotes};
-use crate::staples::{IndexDigests, NoStaple, NoTile};
+use crate::recent::RecentLog;
+use crate::staples::{IndexDigests, NoStaple};
 use crate::state::{LogFigures, LogState};
+use crate::tiles::{NoTile, PackedBundles};
 use crate::{cache::LogCache, records::KeptRecords, settings::LogOptions};
 use crate::{seen::SeenMemory, seen::Standing};
 
@@ -25,6 +27,7 @@ use crate::{seen::SeenMemory, seen::Standing};
 pub struct TransparencyLog {
     shared: Arc<LogState>,
     digests: IndexDigests,
+    packed: PackedBundles,
     empty: Option<SignedCheckpoint>,
     waker: FeedWaker,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -72,7 +75,8 @@ impl TransparencyLog {
         let follower = LogFollower::new(Arc::clone(&shared), feed, cache, signer, pace);
         let thread = Builder::new().name("log-follower".to_owned()).spawn(move || follower.run());
         let thread = Mutex::new(Some(thread.map_err(LogError::cache(dir))?));
-        Ok(Self { shared, digests: IndexDigests::default(), empty, waker, thread })
+        let (digests, packed) = (IndexDigests::default(), PackedBundles::default());
+        Ok(Self { shared, digests, packed, empty, waker, thread })
     }
 
     /// The key that verifies its checkpoints. Its name is the origin.
@@ -283,6 +287,11 @@ impl TransparencyLog {
         self.shared.tile(name)
     }
 
+    /// A bundle of entries in gzip (D266).
+    pub fn packed_bundle(&self, name: &TileName) -> Result<Arc<[u8]>, NoTile> {
+        self.shared.packed_bundle(&self.packed, name)
+    }
+
     pub fn figures(&self) -> LogFigures {
         let shared = &self.shared;
         let checkpoints = shared.checkpoints();
@@ -297,6 +306,11 @@ impl TransparencyLog {
             is_in_trouble: shared.trouble.load().is_some(),
             lost_size: shared.refusal().and_then(|refusal| refusal.lost_size()).unwrap_or(0),
         }
+    }
+
+    /// What became of checkpoints in the last hour.
+    pub fn recent(&self) -> RecentLog {
+        self.shared.checkpoints().recent.clone()
     }
 
     /// Why the log does not go on, or does not sign.

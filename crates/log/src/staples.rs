@@ -1,15 +1,14 @@
 //! Staples: what the log proves about one release (D86).
 
-use std::{sync::Arc, sync::atomic::Ordering};
+use std::sync::Arc;
 
-use countersign_core::log::{record::write_bundle, tile::TileKind, tile::TileName};
 use countersign_core::values::{digest::Sha512, path::RepoPath};
 use countersign_core::{documents::layout, proof::bundle::Staple, rules::snapshot::Snapshot as _};
 use countersign_store::{Head, ObjectId, StoreError};
 use quick_cache::sync::Cache;
 use thiserror::Error;
 
-use crate::{cache::CachedLeaf, error::LogError, state::LogState, state::ProvenState};
+use crate::{error::LogError, state::LogState, state::ProvenState};
 
 /// Digests of indexes, which can have megabytes. About 100 bytes each.
 const KEPT_DIGESTS: usize = 10_000;
@@ -87,10 +86,13 @@ impl LogState {
             let checkpoints = self.checkpoints();
             checkpoints.newest().is_none_or(|newest| newest.view.is_none())
         };
-        match self.proven.load_full() {
-            Some(proven) => Ok(proven),
-            None if is_loading() => Err(NoStaple::CatchingUp),
-            None => Err(NoStaple::NotCosigned),
+        match (self.proven.load_full(), self.trouble.load_full()) {
+            (Some(proven), _) => Ok(proven),
+            (None, Some(error)) if matches!(*error, LogError::Contradicted { .. }) => {
+                Err(NoStaple::Stopped(error))
+            }
+            (None, _) if is_loading() => Err(NoStaple::CatchingUp),
+            (None, _) => Err(NoStaple::NotCosigned),
         }
     }
 }
@@ -102,42 +104,5 @@ fn explain_absence(proven: &ProvenState, head: &Head, path: &RepoPath) -> NoStap
         NoStaple::Collecting(path.clone())
     } else {
         NoStaple::Unknown(path.clone())
-    }
-}
-
-// Tiles and bundles of entries (c2sp.org/tlog-tiles), as far as the newest checkpoint covers them.
-
-#[derive(Debug, Clone, Error)]
-pub enum NoTile {
-    #[error("the newest checkpoint of the log does not cover this tile")]
-    NotCovered,
-    #[error("the log is catching up with the repository")]
-    CatchingUp,
-    #[error(transparent)]
-    Unreadable(LogError),
-}
-
-impl LogState {
-    pub(crate) fn tile(&self, name: &TileName) -> Result<Vec<u8>, NoTile> {
-        let covered = self.covered.load(Ordering::Acquire);
-        if covered == 0 {
-            return Err(NoTile::CatchingUp);
-        }
-        let needed = name.needed().filter(|needed| *needed <= covered).ok_or(NoTile::NotCovered)?;
-        match name.kind() {
-            TileKind::Hashes { level } => {
-                let tree = self.tree();
-                let hashes = tree.tile_hashes(usize::from(level), name.range());
-                let hashes = hashes.ok_or(NoTile::CatchingUp)?;
-                Ok(hashes.iter().flat_map(|hash| hash.as_bytes()).copied().collect())
-            }
-            TileKind::Entries => {
-                if self.tree().len() < needed {
-                    return Err(NoTile::CatchingUp);
-                }
-                let leaves = self.leaves.read(name.range()).map_err(NoTile::Unreadable)?;
-                Ok(write_bundle(&leaves.iter().map(CachedLeaf::leaf).collect::<Vec<_>>()))
-            }
-        }
     }
 }

@@ -112,6 +112,11 @@ The key goes to log/key in the data directory. It is never overwritten. Run this
 it. Put the printed table into the configuration file, \
 and start the server again. The server then signs a checkpoint of all its commits whenever there is something new.")]
     Init(LogInitArgs),
+    /// Show how far the log has come, and what its witnesses have cosigned
+    #[command(after_help = "\
+The page /log of the server says the same to everyone. The server must run. On a mirror it is about the copy of the \
+origin's log.")]
+    Status(FileArgs),
     /// Give up commits that witnesses have seen, and let the log sign others in their place
     #[command(after_help = "\
 Example:

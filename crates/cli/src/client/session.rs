@@ -1,6 +1,6 @@
 //! What every client command begins with: the options, the configuration, and the servers and keys that these name.
 
-use std::path::PathBuf;
+use std::{cell::RefCell, path::PathBuf};
 
 use countersign_core::values::{key::PublicKey, path::RepoPath, path::is_this_machine, wire};
 use tokio::runtime::{Builder, Runtime};
@@ -25,11 +25,22 @@ pub(crate) type ClientAt = (String, Result<ServerClient, CliError>);
 /// The address at which `countersign serve` listens by default.
 pub(crate) const OWN_SERVER: &str = "http://127.0.0.1:3000";
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Session {
     pub(crate) global: GlobalArgs,
     pub(crate) output: Output,
     pub(crate) config: ClientConfig,
+    /// The server whose turn it is, after others failed.
+    pub(crate) turn: Option<Turn>,
+    /// What the project's own place has said in this command: which server is asked first, and all that it names.
+    pub(crate) discovered: RefCell<Option<(String, Vec<String>)>>,
+}
+
+/// A server that a project names, for what is at this path.
+#[derive(Debug, Clone)]
+pub(crate) struct Turn {
+    pub(crate) server: String,
+    pub(crate) project: RepoPath,
 }
 
 /// Runs what a client command does with a server.
@@ -50,7 +61,7 @@ impl Session {
             // Without a home there is no configuration; commands that remember something say so.
             Err(_) => ClientConfig::default(),
         };
-        Ok(Self { global, output, config })
+        Ok(Self { global, output, config, turn: None, discovered: RefCell::default() })
     }
 
     /// The server that the user named for this command.
@@ -61,7 +72,10 @@ impl Session {
     /// The server that the user named for this command, or set for what the path is in.
     pub(crate) fn chosen_server(&self, path: Option<&RepoPath>) -> Option<KnownServer<'_>> {
         let named = self.named_server().map(|address| KnownServer { address, named_by: None });
-        named.or_else(|| self.config.server_for(path))
+        let turn = self.turn.as_ref();
+        let turn =
+            turn.map(|turn| KnownServer { address: &turn.server, named_by: Some(turn.project.clone()) });
+        named.or(turn).or_else(|| self.config.server_for(path))
     }
 
     /// Whether the user named a server for this command, or set one for this very project.

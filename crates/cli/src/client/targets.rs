@@ -277,9 +277,11 @@ impl Session {
             let at = shown_text(&at);
             self.output.note(&format!("The project's signers file, {at}, names its servers."));
         }
-        self.open_named(path, file.servers()).await?.ok_or_else(|| {
+        let client = self.open_named(path, file.servers()).await?.ok_or_else(|| {
             no_server(path).because(format!("the project's signers file, {}, names none", shown_text(&at)))
-        })
+        })?;
+        self.discovered.replace(Some((client.address(), file.servers().to_vec())));
+        Ok(client)
     }
 
     /// The first of these servers that answers, as a project's signers file names them. `None` if it names none.

@@ -302,6 +302,7 @@ const LOG_KEY_FILE: &str = "log/key";
 fn run_log(command: LogCommand, output: Output, confirmation: Confirmation) -> Result<(), CliError> {
     match command {
         LogCommand::Init(args) => init_log(args, output),
+        LogCommand::Status(files) => show_log(files, output),
         LogCommand::AcceptLoss(args) => accept_loss(args, output, confirmation),
         LogCommand::TakeCheckpoint(args) => take_checkpoint(args, output),
     }
@@ -337,6 +338,13 @@ fn init_log(args: LogInitArgs, output: Output) -> Result<(), CliError> {
         &text,
         &json!({ "key_file": shown, "origin": args.origin, "log": key.to_string(), "table": table }),
     )
+}
+
+fn show_log(files: FileArgs, output: Output) -> Result<(), CliError> {
+    let (_, path) = find_data_dir(files)?;
+    let mut items = ask_log(&path, &AdminRequest::LogStatus {})?;
+    let text = items.pop().unwrap_or_default();
+    output.answer(text.as_str().unwrap_or_default(), &items.pop().unwrap_or_default())
 }
 
 fn accept_loss(args: AcceptLossArgs, output: Output, confirmation: Confirmation) -> Result<(), CliError> {

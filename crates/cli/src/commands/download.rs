@@ -34,8 +34,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 
 pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), CliError> {
     let name = ReleaseName::parse_one(&args.names)?;
-    let mut found = find_evidence(session, &name).await?;
-    let release = found.accept(session, &args.proof, None).await?;
+    let (found, release) = find_accepted(session, &name, &args.proof, None).await?;
     let accepted = &release.accepted;
     let wanted = match &found.file {
         Some(file) => plan_one(args, accepted, file)?,
@@ -66,6 +65,22 @@ pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), Cl
         }
     };
     Report { release: &release, files, also_in: Vec::new(), bundled_at: None }.show(session.output)
+}
+
+/// Finds what a name stands for, and accepts it. If a server is away or lies, the next one of the project is asked (D268).
+pub(super) async fn find_accepted(
+    session: &Session,
+    name: &ReleaseName,
+    wanted: &ProofArgs,
+    staple: Option<Staple>,
+) -> Result<(FoundEvidence, AcceptedRelease), CliError> {
+    let ask = async |session: &Session| {
+        let mut found = find_evidence(session, name).await?;
+        let accepted = found.accept(session, wanted, staple.clone()).await;
+        Ok(accepted.map(|release| (found, release)))
+    };
+    let ((found, release), passed_over) = session.ask_in_turn(session.place_of(name).as_ref(), ask).await?;
+    Ok((found, AcceptedRelease { passed_over, ..release }))
 }
 
 /// What a server shows for a name.
@@ -104,7 +119,6 @@ impl FoundEvidence {
                 accepted => accepted?,
             };
             let artifact = &accepted.artifact;
-            session.remember(&artifact.index.project_id, &shown.client);
             let state = ShownState {
                 artifact,
                 from: StateSource::Server { client: &shown.client, log: &shown.answer.log },
@@ -123,12 +137,15 @@ impl FoundEvidence {
                 continue;
             }
             let log = state.check(session, wanted).await?;
+            // Not before: a server that lies is not the one to ask next time.
+            session.remember(&artifact.index.project_id, &shown.client);
             TrustFile::locate()?.keep_history(&artifact.chain.project, &evidence.history);
             let path = &artifact.path;
             let begun =
                 RevocationDescription::begun(&shown.files, path).map_err(|error| shown.unusable(error))?;
             let objections = find_objections(shown, path)?;
-            let release = AcceptedRelease { accepted, log, begun, objections };
+            let passed_over = Vec::new();
+            let release = AcceptedRelease { accepted, log, begun, objections, passed_over };
             return if wanted.strict { release.refuse_begun() } else { Ok(release) };
         }
     }
@@ -166,7 +183,7 @@ pub(super) struct NamedFile {
     pub(super) name: String,
 }
 
-pub(super) async fn find_evidence(session: &Session, name: &ReleaseName) -> Result<FoundEvidence, CliError> {
+async fn find_evidence(session: &Session, name: &ReleaseName) -> Result<FoundEvidence, CliError> {
     if let Some(place) = locate_file(name)? {
         // What looks like a file may be a project, for which a server is set.
         let path = name.written_path().unwrap_or_else(|| place.candidates[0].index.clone());

@@ -10,7 +10,7 @@ use std::path::Path;
 use countersign_core::values::{digest::Sha256, shown::shown_text};
 use serde_json::json;
 
-use crate::commands::download::{find_evidence, warn_of_doubts};
+use crate::commands::download::{find_accepted, warn_of_doubts};
 use crate::commands::export::files::{SCRIPT, check_free, write_all};
 use crate::commands::export::other_format::{Export, LeftOut};
 use crate::commands::export::rebuilds::ExportedRebuilds;
@@ -22,8 +22,7 @@ use crate::{args::ExportArgs, args::ExportFormat, client::session::Session, clie
 pub(crate) async fn run(session: &Session, args: &ExportArgs) -> Result<(), CliError> {
     let name = ReleaseName::parse_one(&args.names)?;
     check_free(&args.output, if args.force { Overwrite::Allow } else { Overwrite::Deny })?;
-    let mut found = find_evidence(session, &name).await?;
-    let accepted = found.accept(session, &args.proof, None).await?;
+    let (found, accepted) = find_accepted(session, &name, &args.proof, None).await?;
     warn_of_doubts(&accepted, session.output);
     let ShownEvidence { shown, evidence } = &found.shown;
     let artifact = &accepted.accepted.artifact;

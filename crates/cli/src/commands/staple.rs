@@ -7,15 +7,15 @@ use countersign_core::{documents::layout, values::path::RepoPath, values::shown:
 use serde_json::json;
 
 use crate::client::{ServerClient, session::Session, targets::ReleaseName};
-use crate::commands::download::{FoundEvidence, find_evidence, warn_of_doubts};
+use crate::commands::download::{FoundEvidence, find_accepted, warn_of_doubts};
 use crate::commands::verify::SavedBundle;
 use crate::evidence::report::{AcceptedRelease, release_name};
 use crate::words::error::{CliError, shown_path};
 use crate::{args::BundleArgs, args::StapleArgs, settings::config_dir::write};
 
 pub(crate) async fn bundle(session: &Session, args: &BundleArgs) -> Result<(), CliError> {
-    let mut found = find_evidence(session, &ReleaseName::parse_one(&args.names)?).await?;
-    let release = found.accept(session, &args.proof, None).await?;
+    let name = ReleaseName::parse_one(&args.names)?;
+    let (found, release) = find_accepted(session, &name, &args.proof, None).await?;
     warn_of_doubts(&release, session.output);
     let bundle = found.shown.bundle();
     write(&args.output, &found.shown.write(release.has_doubts()))?;
@@ -47,8 +47,8 @@ pub(crate) async fn staple(session: &Session, args: &StapleArgs) -> Result<(), C
     match args.names.as_slice() {
         [file] if Path::new(file).is_file() => refresh(session, args, Path::new(file)).await,
         _ => {
-            let mut found = find_evidence(session, &ReleaseName::parse_one(&args.names)?).await?;
-            let release = found.accept(session, &args.proof, None).await?;
+            let name = ReleaseName::parse_one(&args.names)?;
+            let (found, release) = find_accepted(session, &name, &args.proof, None).await?;
             warn_of_doubts(&release, session.output);
             let staple = require_staple(&release, &found.shown.shown.client)?;
             let target = args.output.clone().unwrap_or_else(|| default_name(&release.accepted.artifact));
@@ -61,19 +61,23 @@ pub(crate) async fn staple(session: &Session, args: &StapleArgs) -> Result<(), C
 /// Gathers the evidence anew: what a bundle holds may have been joined by a rotation since, which its staple would name.
 async fn refresh(session: &Session, args: &StapleArgs, file: &Path) -> Result<(), CliError> {
     let before = SavedBundle::read(file)?.bundle;
-    let client = session.client_of(Some(&before.evidence.path))?;
-    let mut found = FoundEvidence::at(&client, &before.evidence.path).await?;
-    if found.shown.evidence.index != before.evidence.index {
-        return Err(CliError::unverified(
-            format!(
-                "the server {} has another index than the bundle for {}",
-                found.shown.shown.client.address(),
-                before.evidence.path
-            ),
-            "the bundle stays as it is. A signed index never changes: the server lies, or the bundle belongs to another release",
-        ));
-    }
-    let release = found.accept(session, &args.proof, None).await?;
+    let path = &before.evidence.path;
+    let ask = async |session: &Session| {
+        let mut found = FoundEvidence::at(&session.client_of(Some(path))?, path).await?;
+        if found.shown.evidence.index != before.evidence.index {
+            return Ok(Err(CliError::unverified(
+                format!(
+                    "the server {} has another index than the bundle for {path}",
+                    found.shown.shown.client.address()
+                ),
+                "the bundle stays as it is. A signed index never changes: the server lies, or the bundle belongs to another release",
+            )));
+        }
+        let accepted = found.accept(session, &args.proof, None).await;
+        Ok(accepted.map(|release| (found, release)))
+    };
+    let ((found, release), passed_over) = session.ask_in_turn(Some(path), ask).await?;
+    let release = AcceptedRelease { passed_over, ..release };
     warn_of_doubts(&release, session.output);
     require_staple(&release, &found.shown.shown.client)?;
     let target = args.output.clone().unwrap_or_else(|| file.to_owned());

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::client::session::{Reader, Session};
 use crate::client::{ServerClient, targets::ReleaseName, targets::choose_fitting};
-use crate::commands::download::{FoundEvidence, find_evidence, find_release, listed};
+use crate::commands::download::{FoundEvidence, find_accepted, find_release, listed};
 use crate::evidence::freshness::{ShownState, StateSource, read_staple};
 use crate::evidence::report::{AcceptedRelease, AlsoIn, CheckedFile, Report, also_in_text};
 use crate::evidence::{download, download::hash_file, proof, proof::Network, release::shown_name};
@@ -41,7 +41,7 @@ pub(crate) async fn run(session: &Session, args: &VerifyArgs) -> Result<(), CliE
         let (artifact, staple) = (&accepted.artifact, given.or(bundle.staple));
         let state = ShownState { artifact, from: StateSource::Bundle, staple, is_given };
         let log = state.check(session, &args.proof).await?;
-        let mut verified = AcceptedRelease { accepted, log, objections, begun };
+        let mut verified = AcceptedRelease { accepted, log, objections, begun, passed_over: Vec::new() };
         if args.proof.strict {
             verified = verified.refuse_begun()?;
         }
@@ -67,8 +67,8 @@ async fn verify_by_url(
     url: &str,
     files: &[GivenFile],
 ) -> Result<(), CliError> {
-    let mut found = find_evidence(session, &ReleaseName::parse_one(&[url.to_owned()])?).await?;
-    let verified = found.accept(session, &args.proof, given_staple(args)?).await?;
+    let name = ReleaseName::parse_one(&[url.to_owned()])?;
+    let (found, verified) = find_accepted(session, &name, &args.proof, given_staple(args)?).await?;
     match (&found.file, files) {
         (Some(named), [given]) => {
             let file = listed(&verified.accepted.artifact, &named.name)?;

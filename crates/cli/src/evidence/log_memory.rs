@@ -17,7 +17,9 @@ use countersign_explain::words::shown_verifier_key;
 use serde_json::json;
 
 use crate::settings::{config_dir::ConfigDir, config_dir::write_new, trust::TrustFile};
-use crate::words::{error::CliError, error::shown_path, output::Output, output::quote};
+use crate::words::{
+    error::CliError, error::SEEN_CHECKPOINT, error::shown_path, output::Output, output::quote,
+};
 use crate::{client::ServerClient, client::now, evidence::proof::behind};
 
 /// How often other processes can see more of a log while this one compares.
@@ -178,7 +180,7 @@ impl LogSighting<'_> {
             ),
             hint,
         )
-        .with_detail("seen_checkpoint", json!(seen))
+        .with_detail(SEEN_CHECKPOINT, json!(seen))
         .with_detail("shown_checkpoint", json!(shown))
     }
 }

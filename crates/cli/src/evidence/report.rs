@@ -10,6 +10,7 @@ use countersign_explain::reproduction::{different_text, not_built_text, reproduc
 use countersign_explain::verdict::{Doubts, shown_release, shown_url};
 use serde_json::{Value, json};
 
+use crate::client::turns::PassedOver;
 use crate::evidence::freshness::{LogReport, ShownFreshness};
 use crate::evidence::release::{
     describe_different, objections_json, reproduction_json, say_objection, shown_name,
@@ -52,6 +53,8 @@ pub(crate) struct AcceptedRelease {
     pub(crate) begun: Option<RevocationDescription>,
     /// What signers said against the release, all of which verifies.
     pub(crate) objections: ObjectionsFile,
+    /// Servers that were asked before the one that this is from.
+    pub(crate) passed_over: Vec<PassedOver>,
 }
 
 /// What was verified: files of one release.
@@ -73,6 +76,9 @@ impl AcceptedRelease {
         own["freshness_proven"] = json!(self.log.shown().is_some_and(ShownFreshness::is_fresh));
         own["freshness"] = self.log.json();
         own["reproduction"] = reproduction_json(artifact.reproduction.as_ref());
+        if !self.passed_over.is_empty() {
+            own["servers_passed_over"] = self.passed_over.iter().map(PassedOver::json).collect();
+        }
         own
     }
 

@@ -22,6 +22,8 @@ const _: () = assert!(REASON_CHARS == 1_000, "the hint says so");
 const FILE_DETAIL: &str = "file";
 /// What the environment variables of this program begin with.
 const VARIABLES: &str = "COUNTERSIGN_";
+/// The detail with the checkpoint that the one shown now contradicts.
+pub(crate) const SEEN_CHECKPOINT: &str = "seen_checkpoint";
 
 /// What went wrong, as scripts need to know it. The numbers are documented in docs/cli.md.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -172,6 +174,13 @@ impl CliError {
         self
     }
 
+    /// Says first whom it is about.
+    #[must_use]
+    pub(crate) fn prefixed(mut self, whom: &str) -> Self {
+        self.message = format!("{whom}: {}", self.message);
+        self
+    }
+
     #[must_use]
     pub(crate) fn with_kind(mut self, kind: ErrorKind) -> Self {
         self.kind = kind;
@@ -210,6 +219,11 @@ impl CliError {
     pub(crate) fn is_refusal(&self) -> bool {
         let status = self.details.get("status").and_then(Value::as_u64);
         self.kind == ErrorKind::Other && status.is_some_and(|status| (400..500).contains(&status))
+    }
+
+    /// Whether a log has signed two checkpoints that contradict each other.
+    pub(crate) fn is_log_fork(&self) -> bool {
+        self.details.contains_key(SEEN_CHECKPOINT)
     }
 
     /// The code of the server's answer, if this version knows it (D230).

@@ -155,6 +155,8 @@ pub const LOST_HEADS: usize = 64;
 pub const PROOF_HASHES: usize = 63;
 /// The most bytes of what a log asks a witness to cosign: a note, and a proof before it.
 pub const WITNESS_REQUEST_BYTES: usize = NOTE_BYTES + (4 << 10);
+/// The most bytes of compressed bundles of a log's entries in memory: those of about 60,000 commits (D266).
+pub const PACKED_BUNDLES_BYTES: usize = 8 << 20;
 /// The most bytes of a policy file and, below, logs, witnesses, or groups in it.
 pub const POLICY_BYTES: usize = 64 << 10;
 pub const POLICY_ENTRIES: usize = 64;

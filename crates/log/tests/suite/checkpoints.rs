@@ -7,8 +7,8 @@ use countersign_core::log::note::NoteSignature;
 use countersign_core::values::key::{Signature, decode_padded_base64};
 use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
 use countersign_log::{
-    CheckpointFiles, CheckpointKeeper, CheckpointSigner, CosignError, KeepError, KeptNotes, LogOptions,
-    LogRefusal, MAX_WAITING, NoStaple, TransparencyLog,
+    CheckpointFiles, CheckpointKeeper, CheckpointMinute, CheckpointSigner, CosignError, KeepError, KeptNotes,
+    LogOptions, LogRefusal, MAX_WAITING, NoStaple, RECENT_MINUTES, RecentLog, TransparencyLog,
 };
 use countersign_testing::{assert_mentions, copy_dir};
 
@@ -246,4 +246,23 @@ fn a_change_does_not_wait_for_the_log() {
     assert_eq!(fixture.commits(), 41);
     drop(release);
     wait_for(&log, |log| (log.figures().size == 41).then_some(()));
+}
+
+#[test]
+fn the_last_hour_is_sixty_minutes_however_long_the_log_runs() {
+    let minutes = |count: u64| Duration::from_secs(60 * count);
+    let mut recent = RecentLog::default();
+    for minute in 0..200 {
+        recent.note_made(minute, minutes(minute));
+        recent.note_round(minutes(minute) + Duration::from_secs(59));
+        assert!(recent.minutes.len() <= RECENT_MINUTES);
+    }
+    assert_eq!(recent.newest, Some((199, minutes(199))));
+    assert_eq!((recent.minutes.len(), recent.minutes[0].minute), (RECENT_MINUTES, 140));
+    recent.note_cosigned(minutes(230));
+    let last = CheckpointMinute { minute: 230, has_new: false, is_cosigned: true };
+    assert_eq!((recent.minutes[0].minute, recent.minutes.back()), (171, Some(&last)));
+    // The clock was set back.
+    recent.note_round(minutes(100));
+    assert_eq!(recent.minutes.len(), 1);
 }

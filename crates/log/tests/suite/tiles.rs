@@ -1,7 +1,10 @@
 //! Tiles and entries, read by their specification alone.
 
-use countersign_core::{log::tile::TileName, values::digest::Sha256};
-use countersign_log::{NoTile, TransparencyLog};
+use std::{cell::Cell, io::Read as _, sync::Arc};
+
+use countersign_core::log::tile::TileName;
+use countersign_core::values::{bounds::PACKED_BUNDLES_BYTES, digest::Sha256};
+use countersign_log::{NoTile, PackedBundles, TransparencyLog};
 use countersign_testing::log_reader::{derive_leaves, root_of};
 
 use crate::support::{Fixture, publish};
@@ -59,6 +62,56 @@ fn they_hold_every_leaf_and_every_full_subtree() {
     ] {
         assert!(matches!(tile(&log, name), Err(NoTile::NotCovered)), "{name}");
     }
+}
+
+fn unpack(gzip: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::new();
+    flate2::read::GzDecoder::new(gzip).read_to_end(&mut plain).unwrap();
+    plain
+}
+
+#[test]
+fn a_full_bundle_is_compressed_once_and_a_partial_one_each_time() {
+    let fixture = Fixture::in_memory();
+    let log = fixture.start_log();
+    for number in 0..299 {
+        fixture.commit(publish(&format!("https/a.example/443/one/releases/v{number}")));
+    }
+    fixture.wait_for_all(&log);
+    let packed = |name| log.packed_bundle(&TileName::parse(name).unwrap()).unwrap();
+    for (name, is_kept) in [("entries/000", true), ("entries/001.p/44", false), ("entries/000.p/255", false)]
+    {
+        let (first, second) = (packed(name), packed(name));
+        assert_eq!(unpack(&first), tile(&log, name).unwrap(), "{name}");
+        assert_eq!(first, second);
+        assert_eq!(Arc::ptr_eq(&first, &second), is_kept, "{name}");
+        assert!(first.len() * 100 < tile(&log, name).unwrap().len() * 55, "{name}: {} bytes", first.len());
+    }
+    for name in ["entries/001", "entries/001.p/45", "entries/002.p/1"] {
+        let refused = log.packed_bundle(&TileName::parse(name).unwrap());
+        assert!(matches!(refused, Err(NoTile::NotCovered)), "{name}");
+    }
+}
+
+#[test]
+fn compressed_bundles_take_no_more_memory_than_their_bound() {
+    let (bundles, made) = (PackedBundles::default(), Cell::new(0));
+    let noise: Vec<u8> = (0..2_048_u32).flat_map(|n| *Sha256::of(&n.to_be_bytes()).as_bytes()).collect();
+    let ask = |number: u32| {
+        let read = || {
+            made.set(made.get() + 1);
+            Ok(noise.clone())
+        };
+        bundles.find(Some(Sha256::of(&number.to_be_bytes())), read).unwrap()
+    };
+    assert_eq!((ask(0), made.get()), (ask(0), 1));
+    let most = u32::try_from(PACKED_BUNDLES_BYTES / noise.len()).unwrap();
+    for number in 0..4 * most {
+        ask(number);
+        assert!(bundles.bytes() <= PACKED_BUNDLES_BYTES as u64);
+    }
+    assert!(bundles.bytes() > PACKED_BUNDLES_BYTES as u64 / 2, "it is used: {}", bundles.bytes());
+    assert_eq!(made.get(), 4 * most);
 }
 
 #[test]

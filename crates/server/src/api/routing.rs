@@ -40,6 +40,11 @@ impl RouteTable {
             .with_row("GET", format!("{dir}/{{path}}"), endpoint)
     }
 
+    /// Adds another spelling of a route, which has its description already.
+    pub fn also_get<H: Handler<T, App>, T: 'static>(self, path: &str, handler: H) -> Self {
+        self.route(path, get(handler))
+    }
+
     pub fn merge(mut self, other: Self) -> Self {
         self.rows.extend(other.rows);
         Self { router: self.router.merge(other.router), ..self }
@@ -57,18 +62,13 @@ impl RouteTable {
 
 // The path at the end of a route.
 
-/// What follows `/v1/<route>/` or `/log/tile/`, unparsed: authentication comes first (D30).
+/// What follows `/v1/<route>/`, unparsed: authentication comes first (D30).
 #[derive(Debug)]
 pub struct Tail(pub String);
 
 impl Tail {
     pub fn parse(&self) -> Result<RepoPath, ApiError> {
         parse_tail(&self.0)
-    }
-
-    /// The text, percent-decoded once; none if it is not UTF-8 then.
-    pub fn decoded(&self) -> Option<Cow<'_, str>> {
-        decode(&self.0)
     }
 }
 
@@ -79,7 +79,8 @@ pub fn parse_tail(tail: &str) -> Result<RepoPath, ApiError> {
     Ok(RepoPath::parse(&decoded)?)
 }
 
-fn decode(tail: &str) -> Option<Cow<'_, str>> {
+/// The text, percent-decoded once; none if it is not UTF-8 then.
+pub fn decode(tail: &str) -> Option<Cow<'_, str>> {
     percent_encoding::percent_decode_str(tail).decode_utf8().ok()
 }
 

@@ -1,9 +1,10 @@
-//! What a request says beside its body: the parameters behind the question mark, ids of commits, the `Host` header, and
-//! the id that the server gives it.
+//! What a request says beside its body: the parameters behind the question mark, ids of commits, the `Host` header, the
+//! encodings that it accepts, and the id that the server gives it.
 
 use std::{borrow::Cow, fmt::Display, sync::LazyLock, sync::atomic::AtomicU64, sync::atomic::Ordering};
 
-use axum::http::{HeaderMap, Version, header::HOST};
+use axum::http::header::{ACCEPT_ENCODING, HOST};
+use axum::http::{HeaderMap, Version};
 use countersign_core::values::{path::RepoPath, shown::shown_text};
 use countersign_store::ObjectId;
 use url::form_urlencoded;
@@ -111,6 +112,43 @@ fn after_name(mut text: &[u8]) -> Option<&[u8]> {
             [b'%', ..] => return None,
             _ => return Some(text),
         }
+    }
+}
+
+/// Whether the client wants gzip at least as much as an answer that is not compressed (RFC 9110, section 12.5.3). Without
+/// the header it may understand nothing else than that. What is malformed accepts nothing.
+pub fn accepts_gzip(headers: &HeaderMap) -> bool {
+    let (mut gzip, mut identity, mut other) = (None, None, None);
+    let values = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    for part in values.flat_map(|value| value.split(',')) {
+        let (coding, weight) = part
+            .split_once(';')
+            .map_or((part, Some(1_000)), |(coding, weight)| (coding, parse_weight(weight)));
+        let coding = coding.trim().to_ascii_lowercase();
+        let known = match coding.as_str() {
+            // An old name, which means the same.
+            "gzip" | "x-gzip" => &mut gzip,
+            "identity" => &mut identity,
+            "*" => &mut other,
+            _ => continue,
+        };
+        *known = Some(weight.unwrap_or(0));
+    }
+    let gzip = gzip.or(other).unwrap_or(0);
+    gzip > 0 && gzip >= identity.unwrap_or(0)
+}
+
+/// Reads `q=0.5` as thousandths.
+fn parse_weight(text: &str) -> Option<u16> {
+    let text = text.trim();
+    let value = text.strip_prefix("q=").or_else(|| text.strip_prefix("Q="))?;
+    let (whole, fraction) = value.split_once('.').unwrap_or((value, ""));
+    let is_number = fraction.len() <= 3 && fraction.bytes().all(|byte| byte.is_ascii_digit());
+    let thousandths: u16 = format!("{fraction:0<3}").parse().ok().filter(|_| is_number)?;
+    match whole {
+        "0" => Some(thousandths),
+        "1" if thousandths == 0 => Some(1_000),
+        _ => None,
     }
 }
 

@@ -18,7 +18,7 @@ use tokio::{task::JoinSet, task::spawn_blocking};
 use crate::follow::{background::BoxedError, mirror::MirrorState};
 use crate::http::blocks::{BlockError, BlockedThing, Blocks};
 use crate::limits::semaphore::{Claimant, FairSemaphore, SemaphoreRules};
-use crate::{api::state::App, operate::disk_space::DiskSpace};
+use crate::{api::state::App, nodes::log_summary::LogSummary, operate::disk_space::DiskSpace};
 
 /// The operator needs one at a time.
 const MAX_CONNECTIONS: usize = 8;
@@ -42,6 +42,7 @@ pub enum AdminRequest {
     ResumeWitness {},
     AcceptLogLoss { origin: String, size: u64 },
     TakeLogCheckpoint { note: String },
+    LogStatus {},
 }
 
 /// The last line of every answer.
@@ -141,6 +142,12 @@ async fn perform(app: &App, request: AdminRequest) -> Result<Vec<Value>, BoxedEr
         }
         AdminRequest::TakeLogCheckpoint { note } => {
             decide_about_log(app, move |log, _| take_log_checkpoint(log, &note)).await
+        }
+        AdminRequest::LogStatus {} => {
+            let log =
+                app.log.get().ok_or("this server keeps no log: `countersign admin log init` makes one")?;
+            let summary = LogSummary::of(log, &app.cosigning, app.role.mirror(), app.now());
+            Ok(vec![serde_json::to_value(&summary)?, json!(summary.text())])
         }
     }
 }

@@ -95,7 +95,7 @@ impl Page {
                         p {
                             "These pages show what this server says. " code { "countersign download" } " and "
                             code { "countersign verify" } " check it without trusting the server. "
-                            a href=(links::CLIENT) { "Get the client" }
+                            a href=(links::CLIENT) { "Get the client" } " · " a href=(links::LOG) { "The log" }
                         }
                     }
                 }

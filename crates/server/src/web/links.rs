@@ -19,6 +19,7 @@ pub(super) const VERIFY: &str = "/verify";
 pub(super) const HELP: &str = "/help";
 /// How to get the client.
 pub(super) const CLIENT: &str = "/client";
+pub(super) const LOG: &str = "/log";
 /// The reference of the API, for people.
 pub(super) const DOCS: &str = "/docs";
 

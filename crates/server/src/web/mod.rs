@@ -9,6 +9,7 @@ mod help;
 mod keys;
 mod landing;
 pub mod links;
+mod log_page;
 pub mod overview;
 pub mod parts;
 mod project;
@@ -71,7 +72,7 @@ pub(crate) fn routes() -> RouteTable {
     let author = || Parameter::query("key", "Only what this public key did.", text(), openapi::example_key());
     let key_in_address =
         openapi::example_key().as_str().unwrap_or_default().replace('+', "-").replace('/', "_");
-    let pages: [(&str, Show, Endpoint); 5] = [
+    let pages: [(&str, Show, Endpoint); 6] = [
         (
             links::HOME,
             landing::show,
@@ -114,6 +115,13 @@ pub(crate) fn routes() -> RouteTable {
                 .about("What happened recently on this server, as an Atom feed.")
                 .takes(unchecked(event_type()))
                 .takes(author())
+                .with_error_pages(),
+        ),
+        (
+            links::LOG,
+            log_page::show,
+            living_page("log_page", "The log", HTML)
+                .about("The log of this server: its key, its newest checkpoint, its witnesses, and how to become one.")
                 .with_error_pages(),
         ),
         (

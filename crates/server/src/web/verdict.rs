@@ -87,7 +87,7 @@ impl Verdict {
             @match witnessed {
                 Witnessed::Proven { as_of, quorum, is_old } => {
                     "Not revoked as of " (parts::moment(*as_of, self.now)) ", by " (quorum.cosigned) " of "
-                    (parts::count(quorum.witnesses, "witness", "witnesses"))
+                    a href=(links::LOG) { (parts::count(quorum.witnesses, "witness", "witnesses")) }
                     @if *is_old { ". That is longer ago than the project allows" }
                     "."
                 }

@@ -50,6 +50,7 @@ fn hint_of(request: &AdminRequest) -> &'static str {
         AdminRequest::Projects { .. }
         | AdminRequest::Drop { .. }
         | AdminRequest::Stats {}
+        | AdminRequest::LogStatus {}
         | AdminRequest::AcceptLogLoss { .. }
         | AdminRequest::TakeLogCheckpoint { .. } => HINT,
     }

@@ -1,16 +1,17 @@
 //! What a server with a log answers, compared with what a clone gives.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, io::Read as _};
 
 use countersign_core::log::record::LoggedState;
 use countersign_core::proof::freshness::{Freshness, LogTrust, LoggedSigners, StapleSubject};
 use countersign_core::proof::{bundle::Staple, freshness};
 use countersign_core::values::{digest::Sha256, digest::Sha512, path::RepoPath};
 use countersign_testing::log_reader::{derive_leaves, root_of};
+use flate2::read::GzDecoder;
 
 use super::{await_all, await_that, log_key, start};
 use crate::support::metrics::{Page, await_value};
-use crate::support::{SignersFile, World, alice, bob, people::now, signers::days_ago};
+use crate::support::{Request, SignersFile, World, alice, bob, people::now, signers::days_ago};
 
 fn staple(world: &World, index: &str) -> Staple {
     let reply = world.server.get(&format!("/v1/proof/{index}"));
@@ -82,8 +83,17 @@ fn tiles_and_entries_are_those_of_a_clone_and_can_be_kept_for_ever() {
         world.server.get(&format!("/log/tile/{name}/000.p/{}", width + 1)).refused(404, "does not cover");
         world.server.get(&format!("/log/tile/{name}/000")).refused(404, "does not cover");
         // The name is percent-decoded, and only once.
-        let encoded = world.server.get(&format!("/log/tile/{name}%2F%3000.p%2f{width}"));
-        assert_eq!((encoded.status, &encoded.body), (200, &expected));
+        for encoded in [
+            format!("/{name}%2F%3000.p%2f{width}"),
+            format!("%2F{name}%2f000.p%2F{width}"),
+            format!("%2f{name}/000.p/{width}"),
+        ] {
+            let encoded = world.server.get(&format!("/log/tile{encoded}"));
+            assert_eq!((encoded.status, &encoded.body), (200, &expected));
+        }
+        for odd in ["%252F0%2F000", "%2F", "%2F%2F0%2F000", "s%2F0%2F000", "%5C0%2F000"] {
+            assert_eq!(world.server.get(&format!("/log/tile{odd}")).status, 404, "{odd}");
+        }
         for odd in ["", "0", "000.p/0", "000.p/256", "x000/000", "000.p/", "000.p%252F1", "%ff", "..%2F000"] {
             let reply = world.server.get(&format!("/log/tile/{name}/{odd}"));
             reply.refused(404, "no tile");
@@ -92,6 +102,54 @@ fn tiles_and_entries_are_those_of_a_clone_and_can_be_kept_for_ever() {
     let reply = world.server.get("/log/checkpoint");
     assert_eq!(reply.header("content-type"), Some("text/plain; charset=utf-8"));
     assert_eq!(reply.header("cache-control"), Some("public, max-age=2"));
+}
+
+#[test]
+fn bundles_of_entries_are_compressed_for_clients_that_accept_it() {
+    let world = start();
+    world.activate("acme/app", &SignersFile::of(1, &[&alice()]), &[&alice()]);
+    let width = await_all(&world).size;
+    let target = format!("/log/tile/entries/000.p/{width}");
+    let ask = |target: &str, accepted: &[&str]| {
+        let request = accepted
+            .iter()
+            .fold(Request::get(target), |request, value| request.with_header("Accept-Encoding", value));
+        world.server.send(&request)
+    };
+    let plain = ask(&target, &[]);
+    assert_eq!((plain.header("content-encoding"), plain.header("vary")), (None, Some("Accept-Encoding")));
+    let packed = ask(&target, &["br, gzip", "identity;q=0.5"]);
+    assert_eq!(
+        (packed.header("content-encoding"), packed.header("vary")),
+        (Some("gzip"), Some("Accept-Encoding"))
+    );
+    assert_eq!(packed.header("cache-control"), plain.header("cache-control"));
+    assert_eq!(packed.header("content-type"), plain.header("content-type"));
+    // The bytes are two, so a tag of one must not stand for the other. There is none.
+    assert_eq!((packed.header("etag"), plain.header("etag")), (None, None));
+    let mut unpacked = Vec::new();
+    GzDecoder::new(packed.body.as_slice()).read_to_end(&mut unpacked).unwrap();
+    assert_eq!(unpacked, plain.body);
+    assert!(packed.body.len() < plain.body.len());
+    for refused in
+        ["gzip;q=0", "identity", "*;q=0", "br", "", "gzip;q=0.5, identity", "gzip;q=0, *", "gzip;q=2"]
+    {
+        let reply = ask(&target, &[refused]);
+        assert_eq!((reply.header("content-encoding"), &reply.body), (None, &plain.body), "{refused}");
+    }
+    for accepted in ["GZIP", "x-gzip", "*", "gzip;q=0.001", "identity;q=0, *;q=0.1"] {
+        assert_eq!(ask(&target, &[accepted]).body, packed.body, "{accepted}");
+    }
+    let head = world.server.send(&Request::head(&target).with_header("Accept-Encoding", "gzip"));
+    assert_eq!((head.status, head.header("content-encoding")), (200, Some("gzip")));
+    assert_eq!(head.header("content-length"), Some(packed.body.len().to_string().as_str()));
+    assert!(head.body.is_empty());
+    // Hashes do not become smaller.
+    let hashes = ask(&format!("/log/tile/0/000.p/{width}"), &["gzip"]);
+    assert_eq!((hashes.header("content-encoding"), hashes.header("vary")), (None, None));
+    let missing = ask("/log/tile/entries/000", &["gzip"]);
+    missing.refused(404, "does not cover");
+    assert_eq!(missing.header("content-encoding"), None);
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! The log of the origin, copied by mirrors (D118): they prove the newest state when the origin is away.
 
+use countersign_core::{proof::bundle::Staple, values::digest::Sha256};
 use serde_json::json;
 
 use crate::support::client::{Computer, add_files};
-use crate::support::mirrors::{start_mirror, url_of};
+use crate::support::mirrors::{prepare_impatient, start_mirror, url_of};
 use crate::support::witnesses::{log_key_of, start_witnessed};
-use crate::support::{SignersFile, alice, waiting::wait_until};
+use crate::support::{Request, SignersFile, alice, log_scene::LogScene, waiting::wait_until};
 
 #[test]
 fn a_mirror_proves_the_newest_state_when_the_origin_is_away() {
@@ -54,4 +55,37 @@ fn a_mirror_of_a_server_without_a_log_has_none() {
         mirror.get(target).refused(404, "keeps no log");
     }
     assert!(!mirror.data_dir().join("log-copy").exists());
+}
+
+#[test]
+fn a_mirror_never_serves_a_checkpoint_that_its_commits_do_not_give() {
+    let scene = LogScene::start(None);
+    let mut mirror = prepare_impatient(&scene.hostile.url(), 5);
+    mirror.start_again();
+    let size = scene.staple("2.0").proof.index + 1;
+    let good = scene.world.server.get("/log/cosigned").body;
+    let tile = format!("/log/tile/entries/000.p/{size}");
+    let entries = scene.world.server.get(&tile).body;
+    let is_good = || {
+        let shown = ["/log/cosigned", "/log/checkpoint"].map(|target| mirror.get(target).body == good);
+        shown == [true; 2] && mirror.get(&tile).body == entries
+    };
+    wait_until("the mirror does not show the log", is_good);
+    // The key of the log signs another state for the same commits.
+    let mut leaves = scene.leaves();
+    leaves.last_mut().unwrap().state = Sha256::of(b"nothing is revoked");
+    scene.show_log(leaves, &[]);
+    mirror.await_log("its log lies", 1);
+    assert!(is_good(), "{}", mirror.get("/log/checkpoint").text());
+    let proof = mirror.get(&format!("/v1/proof/{}", scene.index("2.0")));
+    assert_eq!(Staple::parse(&proof.body).unwrap().proof.note.to_string().as_bytes(), good);
+    let page = mirror.send(&Request::get("/log").with_header("accept", "text/html")).text();
+    assert!(page.contains("its log lies"), "{page}");
+    // When the origin has its log back, the mirror goes on with it.
+    scene.hostile.be_honest();
+    scene.world.add_signed_release("acme/app/3.0", &[&alice()]);
+    let better = || scene.world.server.get("/log/cosigned").body;
+    wait_until("the mirror does not go on", || {
+        better() != good && mirror.get("/log/cosigned").body == better()
+    });
 }

@@ -7,6 +7,7 @@ mod lying;
 mod operator;
 mod pages;
 mod promoted;
+mod proofs;
 mod rewritten;
 mod speed;
 mod state;

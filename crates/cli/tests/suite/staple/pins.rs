@@ -1,9 +1,11 @@
 //! A log is held to what it has shown.
 
 use countersign_core::{log::note::Note, proof::bundle::Staple};
+use serde_json::json;
 
+use crate::support::client::{Computer, Ran, add_files};
 use crate::support::log_scene::{LogScene, THREE, content, forked, log_key, policy, witness_key};
-use crate::support::{alice, client::add_files, hostile::Lie};
+use crate::support::{SignersFile, alice, days_ago, hostile::Lie, mirrors::url_of};
 
 fn size(staple: &Staple) -> u64 {
     staple.proof.index + 1
@@ -134,4 +136,25 @@ fn another_log_is_refused_until_the_user_or_the_policy_accepts_it() {
     assert!(scene.user.computer.pins()["logs"].is_null());
     scene.hostile.answer("/log/key", Lie::bytes(format!("{}\n", log_key())));
     scene.user.takes(&scene.url("2.0"), &content("2.0"));
+}
+
+/// The key of the log has signed both, so no server can make it good (D268).
+#[test]
+fn a_log_that_contradicts_itself_is_an_alarm_though_another_server_is_named() {
+    let scene = LogScene::start(Some(policy()));
+    let servers = json!([scene.hostile.url(), url_of(&scene.world.server)]);
+    let next = SignersFile::dated(days_ago(5)).artifact(1, &[&alice()]);
+    let next = next.with("transparency", policy()).with("servers", servers);
+    scene.world.rotate("acme/app", &next, &[&alice()]);
+    let staple = scene.show_cosigned("2.0");
+    let (computer, url) = (Computer::offline(), scene.url("2.0"));
+    let download = || Ran::of(&mut computer.newcomer(&["download", &url, "--force"]));
+    download().ok();
+    scene.show("2.0", &forked(&staple, size(&staple), THREE));
+    download().failed(3).says(&["CONTRADICTS ITSELF"]).says_nothing_of(&["Asking"]);
+    // A proof that does not hold is the lie of this server alone. The other one has no witnesses.
+    let mut changed = staple;
+    changed.statuses.release.number += 1;
+    scene.show("2.0", &changed);
+    download().failed(3).says(&["Asking", "not in the status map"]);
 }

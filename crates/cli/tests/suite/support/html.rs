@@ -6,10 +6,10 @@ const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; scri
 /// Nothing else is ever on a page of ours. None of it but `link` and `script` loads anything.
 const ELEMENTS: &str = " html head meta title link body a header nav main footer h1 h2 h3 p div span section ul ol li dl dt dd \
     table thead tbody tr th td form label input select option button pre code q strong time details summary aside \
-    article bdi svg path script noscript br ";
+    article bdi svg path rect script noscript br ";
 const VOID: &str = " meta link input br ";
 const ATTRIBUTES: &str = " lang charset name content rel href type class id tabindex role action method for value maxlength \
-    autocomplete placeholder datetime scope colspan reversed start disabled multiple hidden selected title property viewBox d src ";
+    autocomplete placeholder datetime scope colspan reversed start disabled multiple hidden selected title property viewBox d x y width height src ";
 
 pub(crate) struct Html {
     pub(crate) status: u16,

@@ -8,6 +8,7 @@ mod activity;
 mod changes;
 mod hostile;
 mod lists;
+mod log;
 mod pages;
 
 /// An entry of a signers file with a name.

@@ -89,6 +89,7 @@ const TABLE: &[(&str, Most, &str)] = &[
     ("replaced records that a log or `monitor` keeps on disk, beside as many as its map has", Count(REPLACED_RECORDS), "each completed release replaces its project's record"),
     ("hashes of a proof in a log", Count(PROOF_HASHES), "more than a tree of 2^63 leaves needs"),
     ("what a log asks a witness to cosign", Bytes(WITNESS_REQUEST_BYTES), "a note and a proof"),
+    ("compressed bundles of a log's entries in memory", Bytes(PACKED_BUNDLES_BYTES), "those of about 60,000 commits; a partial bundle is compressed for each request"),
     ("a policy file", Bytes(POLICY_BYTES), "an operator writes it by hand"),
     ("logs, witnesses, or groups of a policy", Count(POLICY_ENTRIES), "C2SP asks for 32; a server asks every witness"),
     ("a list of logs of a witness network", Bytes(LOG_LIST_BYTES), "one of 40,000 logs, as the largest that is published can be, has some 10 MiB"),

@@ -356,6 +356,10 @@ pub const ETAG: Header =
     Header { name: "ETag", about: "The tag of this version. Send it back in `If-None-Match`." };
 pub const CACHE_CONTROL: Header = Header { name: "Cache-Control", about: "How long you can use a copy." };
 pub const LOCATION: Header = Header { name: "Location", about: "The other address." };
+pub const CONTENT_ENCODING: Header =
+    Header { name: "Content-Encoding", about: "`gzip` if it is compressed." };
+pub const VARY: Header =
+    Header { name: "Vary", about: "The header of the request on which the answer depends. Caches heed it." };
 pub const CONTENT_LENGTH: Header = Header { name: "Content-Length", about: "In bytes." };
 
 /// The decisions themselves make these; a test of core writes the file.

@@ -3,19 +3,21 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, Request, State};
-use axum::http::{HeaderName, HeaderValue};
-use axum::{Json, response::IntoResponse, response::Response};
+use axum::http::header::{CONTENT_ENCODING, VARY};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use axum::{Json, body::Bytes, response::IntoResponse, response::Response};
 use countersign_core::log::checkpoint::{Checkpoint, CheckpointError, WitnessRequest};
-use countersign_core::log::{note::Note, tile::TileName};
+use countersign_core::log::{note::Note, tile::TileKind, tile::TileName};
 use countersign_core::values::bounds::{NOTE_BYTES, WITNESS_REQUEST_BYTES};
 use countersign_core::values::{digest::Sha256, path::RepoPath, wire, wire::routes as paths};
 use countersign_log::{CosignError, CosignRefusal, LogWitness, NoStaple, NoTile, TransparencyLog};
 use serde_json::json;
 
 use crate::api::openapi::{Content, DescribedAnswer, EXAMPLE_INDEX, Endpoint, Parameter, Section};
-use crate::api::{auth::read_public_body, openapi, routing::RouteTable, routing::Tail, state::App};
+use crate::api::routing::{RouteTable, Tail, decode};
+use crate::api::{auth::read_public_body, openapi, state::App};
 use crate::nodes::asking::{CosigningStats, take_cosignatures};
-use crate::{follow::witness, http::error::ApiError, http::sending::typed};
+use crate::{follow::witness, http::error::ApiError, http::request::accepts_gzip, http::sending::typed};
 
 const TEXT: &str = "text/plain; charset=utf-8";
 /// What is signed stays as it is.
@@ -68,11 +70,20 @@ pub(crate) fn routes() -> RouteTable {
             .fails("this server keeps no log", ApiError::NO_LOG)
             .limited())
         .get_below(paths::LOG_TILE, tiles, describe_tiles("log_tile", "Hashes of the log")
+            .answers(cached("the tile", Content::bytes("application/octet-stream")))
             .about("A tile of the log's Merkle tree, as `c2sp.org/tlog-tiles` says. Tiles never change.")
             .takes(tile("The level, the number of the tile in groups of three digits, and the width of a partial tile.", &format!("^([0-9]|[1-5][0-9]|6[0-3])/{TILE_NUMBER}$"), "0/x001/234.p/5")))
         .get_below(&format!("{}/entries", paths::LOG_TILE), tiles, describe_tiles("log_entries", "Leaves of the log")
-            .about("A bundle of leaves of the log, as `c2sp.org/tlog-tiles` says. Each leaf is a text that follows from one commit.")
+            .answers(DescribedAnswer::new(200, "the bundle").with_headers([openapi::CACHE_CONTROL, openapi::CONTENT_ENCODING, openapi::VARY]).with_content(Content::bytes("application/octet-stream")))
+            .about(
+                "A bundle of leaves of the log, as `c2sp.org/tlog-tiles` says. Each leaf is a text that follows from one commit. \
+                 Clients that accept gzip get it compressed.",
+            )
+            .takes(Parameter::header("Accept-Encoding", "Whether the bundle can be sent in gzip. `gzip;q=0` refuses that.", openapi::text(), "gzip"))
             .takes(tile("The number of the bundle in groups of three digits, and the width of a partial bundle.", &format!("^{TILE_NUMBER}$"), "x001/234.p/5")))
+        // Names whose first slash is percent-encoded too.
+        .also_get(&format!("{}%2F{{*path}}", paths::LOG_TILE), tiles)
+        .also_get(&format!("{}%2f{{*path}}", paths::LOG_TILE), tiles)
         .post(paths::LOG_COSIGNATURE, cosignature, Endpoint::new("log_cosignature", Section::Watching, "A witness's cosignature of a checkpoint")
             .about(
                 "For witnesses that the server cannot ask. The body is the text of a checkpoint of this server's log, an empty line, \
@@ -142,10 +153,7 @@ fn logged(id: &'static str, summary: &'static str) -> Endpoint {
 
 fn describe_tiles(id: &'static str, summary: &'static str) -> Endpoint {
     let about = "no such tile, not covered by the newest checkpoint, or this server keeps no log";
-    logged(id, summary)
-        .answers(cached("the tile", Content::bytes("application/octet-stream")))
-        .fails(about, NoTile::NotCovered)
-        .can_fail("")
+    logged(id, summary).fails(about, NoTile::NotCovered).can_fail("")
 }
 
 fn cached(about: &str, content: Content) -> DescribedAnswer {
@@ -188,11 +196,30 @@ async fn cosignature(State(app): State<App>, request: Request) -> Result<Respons
     Ok(Json(json!({ "size": size })).into_response())
 }
 
-async fn tiles(State(app): State<App>, tail: Tail) -> Result<Response, ApiError> {
+async fn tiles(State(app): State<App>, uri: Uri, headers: HeaderMap) -> Result<Response, ApiError> {
     let log = find_log(&app)?;
-    let name = tail.decoded().and_then(|name| TileName::parse(&name)).ok_or(ApiError::NO_SUCH_TILE)?;
-    let bytes = app.sending.read(move || log.tile(&name)).await??;
-    Ok(typed(bytes, "application/octet-stream", FOR_EVER))
+    let name = parse_tile(uri.path()).ok_or(ApiError::NO_SUCH_TILE)?;
+    let is_bundle = name.kind() == TileKind::Entries;
+    let is_packed = is_bundle && accepts_gzip(&headers);
+    let bytes = app.sending.read(move || match is_packed {
+        true => log.packed_bundle(&name).map(Bytes::from_owner),
+        false => log.tile(&name).map(Bytes::from),
+    });
+    let mut response = typed(bytes.await??, "application/octet-stream", FOR_EVER);
+    if is_bundle {
+        // A cache must not give one client what another one accepts.
+        response.headers_mut().insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+    }
+    if is_packed {
+        response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    Ok(response)
+}
+
+/// The tile that a path names. Every slash of the name, also the first, can be percent-encoded.
+fn parse_tile(path: &str) -> Option<TileName> {
+    let name = decode(path.strip_prefix(paths::LOG_TILE)?)?;
+    TileName::parse(name.strip_prefix('/')?)
 }
 
 async fn proof(State(app): State<App>, tail: Tail) -> Result<Response, ApiError> {

@@ -229,7 +229,8 @@ fn answer(
                 body["error"] = json!(words);
                 reply.body = body.to_string().into_bytes();
             }
-            let headers = reply.headers.into_iter().filter(|(name, _)| name.starts_with("x-svc-")).collect();
+            let is_told = |name: &str| name.starts_with("x-svc-") || name == "content-type";
+            let headers = reply.headers.into_iter().filter(|(name, _)| is_told(name)).collect();
             Lie::Answer { status: reply.status, headers, body: reply.body }.send(&mut stream)
         }
     }
