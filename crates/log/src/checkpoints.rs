@@ -326,7 +326,7 @@ impl Checkpoints {
     }
 
     fn meets_quorum(&self, signed: &SignedCheckpoint) -> bool {
-        let keys = signed.cosignatures().map(|cosignature| cosignature.witness.key()).collect();
+        let keys = signed.cosignatures().map(|cosignature| cosignature.witness.clone()).collect();
         self.policy.as_ref().is_none_or(|policy| policy.is_met(&keys))
     }
 }

@@ -7,6 +7,7 @@ mod derivation;
 mod error;
 mod keeper;
 mod log;
+mod ml_dsa;
 mod seen;
 mod settings;
 mod staples;
@@ -16,6 +17,7 @@ mod witness;
 pub use crate::checkpoints::{CheckpointRound, CosignError};
 pub use crate::error::{AcceptLossError, LogError, LogRefusal, TakeError};
 pub use crate::keeper::{CheckpointFiles, CheckpointKeeper, KeepError, KeptNotes};
+pub use crate::ml_dsa::MlDsaSecret;
 pub use crate::settings::{CheckpointSigner, LogOptions, MAX_WAITING};
 pub use crate::witness::{
     CosignRefusal, CosignStep, LogReplay, LogWitness, StepHook, WitnessMemoryError, WitnessStop,

@@ -192,7 +192,7 @@ pub(crate) fn witness(global: &GlobalArgs, args: WitnessArgs, output: Output) ->
         CliError::usage(format!("a witness cannot be called `{name}`: {error}"), NAME_HINT)
     })?;
     let settings = WitnessSettings {
-        signer: key.into_checkpoint_signer(named),
+        signers: vec![key.into_checkpoint_signer(named)],
         log_key: args.log_key.clone(),
         logs: args.policy.as_deref().map(read_policy_logs).transpose()?.unwrap_or_default(),
         is_polling: args.poll,

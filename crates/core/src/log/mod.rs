@@ -2,6 +2,7 @@
 //! witnesses cosign the root of all leaves.
 
 pub mod checkpoint;
+pub mod cosignature;
 pub mod note;
 pub mod policy;
 pub mod record;

@@ -135,14 +135,14 @@ async fn ask_witnesses(log: &LogSettings) -> Report {
         }
     };
     let answers = join_all(asked.iter().map(AskedWitness::check_answers)).await;
-    let mut answering: BTreeSet<_> = policy.witness_keys().iter().map(VerifierKey::key).collect();
+    let mut answering: BTreeSet<VerifierKey> = policy.witness_keys().into_iter().collect();
     for witness in policy.witnesses() {
         let url = witness.url.as_deref().unwrap_or("which sends its cosignatures itself");
         report.say("witness", format!("{}, {url}", witness.name));
     }
     for (witness, answer) in asked.iter().zip(answers) {
         if let Err(reason) = answer {
-            answering.remove(&witness.key.key());
+            answering.retain(|key| key.name() != witness.key.name());
             report.say(WARNING, format!("the witness {}: {reason}", witness.name));
         }
     }

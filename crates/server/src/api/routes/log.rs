@@ -210,7 +210,10 @@ async fn add_checkpoint(State(app): State<App>, request: Request) -> Result<Resp
     let body = read_public_body(&app, request, WITNESS_REQUEST_BYTES).await?;
     let request = WitnessRequest::parse(&body).map_err(CosignRefusal::Malformed)?;
     match witness::cosign(&witness, request, &app.clock, app.role.mirror()).await {
-        Ok(cosignature) => Ok(typed(cosignature.line.to_string(), TEXT, NO_CACHE)),
+        Ok(cosignatures) => {
+            let lines: String = cosignatures.iter().map(|cosignature| cosignature.line.to_string()).collect();
+            Ok(typed(lines, TEXT, NO_CACHE))
+        }
         Err(CosignRefusal::OtherSize(size)) => {
             // The log wants to read the size alone.
             let status = ApiError::from(CosignRefusal::OtherSize(size)).status();
