@@ -15,7 +15,7 @@ use countersign_server::follow::witness::WitnessSettings;
 use countersign_server::operate::{config::GivenSettings, config::LogFormat, config::Settings, observe};
 use countersign_server::serve::{start, start::Running};
 use countersign_store::machine::clock::Clock;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
 
@@ -232,6 +232,34 @@ fn load_second(
     }
 }
 
+/// A new key of a witness, and what becomes of it.
+struct MadeKey {
+    path: PathBuf,
+    private: SecretBytes,
+    /// What stands in the file with the public half.
+    line: String,
+    key: VerifierKey,
+}
+
+impl MadeKey {
+    fn make(path: PathBuf, name: &str, is_ml_dsa: bool) -> Result<Self, CliError> {
+        let bad_name = |error: VerifierKeyError| CliError::usage(error.to_string(), NAME_HINT);
+        if is_ml_dsa {
+            let (private, secret) = keys::generate_ml_dsa(name)?;
+            let key = CheckpointSigner::with_ml_dsa(name, secret).map_err(bad_name)?.key().clone();
+            return Ok(Self { path, private, line: key.to_string(), key });
+        }
+        let new = keys::generate(name, None)?;
+        let key = VerifierKey::new(name, KeyKind::Witness, new.public).map_err(bad_name)?;
+        Ok(Self { path, private: new.private, line: new.public.to_ssh_line(name), key })
+    }
+
+    fn to_json(&self) -> Value {
+        let (file, name) = (shown_path(&self.path), self.key.name());
+        json!({ "key_file": file, "name": name, "witness": self.key.to_string() })
+    }
+}
+
 /// Runs `countersign admin witness init`.
 pub(crate) fn init_witness(
     global: &GlobalArgs,
@@ -239,60 +267,42 @@ pub(crate) fn init_witness(
     output: Output,
 ) -> Result<(), CliError> {
     let (path, name) = (key_path(global)?, &args.name);
-    let bad_name = |error: VerifierKeyError| CliError::usage(error.to_string(), NAME_HINT);
-    let make_ed25519 = || {
-        let new = keys::generate(name, None)?;
-        let key = VerifierKey::new(name, KeyKind::Witness, new.public).map_err(bad_name)?;
-        Ok::<_, CliError>((new.private, new.public.to_ssh_line(name), key))
-    };
-    let make_ml_dsa = || {
-        let (private, secret) = keys::generate_ml_dsa(name)?;
-        let signer = CheckpointSigner::with_ml_dsa(name, secret).map_err(bad_name)?;
-        Ok::<_, CliError>((private, signer.key().to_string(), signer.key().clone()))
-    };
+    let make = |suffix, is_ml_dsa| MadeKey::make(add_suffix(path, suffix), name, is_ml_dsa);
     let made = match args.key_type {
-        WitnessKeyType::Ed25519 => vec![(path.to_owned(), make_ed25519()?)],
-        WitnessKeyType::MlDsa44 => vec![(path.to_owned(), make_ml_dsa()?)],
-        WitnessKeyType::Both => {
-            vec![(path.to_owned(), make_ed25519()?), (add_suffix(path, ".ml-dsa"), make_ml_dsa()?)]
-        }
+        WitnessKeyType::Ed25519 => vec![make("", false)?],
+        WitnessKeyType::MlDsa44 => vec![make("", true)?],
+        WitnessKeyType::Both => vec![make("", false)?, make(".ml-dsa", true)?],
     };
-    for (path, _) in &made {
+    for MadeKey { path, .. } in &made {
         check_absent(path)?;
         check_absent(&add_suffix(path, ".pub"))?;
     }
-    for (path, (private, line, _)) in &made {
+    for MadeKey { path, private, line, .. } in &made {
         write_pair(path, private, line)?;
     }
-    let shown: Vec<String> = made.iter().map(|(path, _)| shown_path(path).to_string()).collect();
-    let local = name.replace('/', "-");
-    let lines =
-        made.iter().zip([local.clone(), format!("{local}-ml-dsa")]).map(|((_, (_, _, key)), local)| {
-            format!("witness {local} {} https://ADDRESS\n", output.strong(&key.to_string()))
-        });
+    let files: Vec<String> = made.iter().map(|made| shown_path(&made.path).to_string()).collect();
+    let (keys, these) = match files.as_slice() {
+        [only] => (format!("key {only}"), "this line"),
+        [..] => (
+            format!("keys {}", files.join(" and ")),
+            "these lines, whose keys belong into one group and count once,",
+        ),
+    };
+    let in_policy = |(made, suffix): (&MadeKey, &str)| {
+        let key = output.strong(&made.key.to_string());
+        format!("witness {}{suffix} {key} https://ADDRESS\n", name.replace('/', "-"))
+    };
     let text = format!(
-        "Made {}. Begin to witness with {}:\n\n\
+        "Made the {keys}. Begin to witness:\n\n\
          countersign witness URL --key {} --data-dir DIR --listen ADDR:PORT\n\n\
-         Give the operator of the log {} for the witnesses file, with the address at which you can be reached, or \
+         Give the operator of the log {these} for the witnesses file, with the address at which you can be reached, or \
          without one if you use --poll:\n\n{}",
-        if made.len() == 1 {
-            format!("the key {}", shown[0])
-        } else {
-            format!("the keys {}", shown.join(" and "))
-        },
-        if made.len() == 1 { "it" } else { "them" },
-        shown.join(" --ml-dsa-key "),
-        if made.len() == 1 {
-            "this line"
-        } else {
-            "these lines, whose keys belong into one group and count once,"
-        },
-        lines.collect::<String>(),
+        files.join(" --ml-dsa-key "),
+        made.iter().zip(["", "-ml-dsa"]).map(in_policy).collect::<String>(),
     );
-    let value = |(path, (_, _, key)): &(PathBuf, (SecretBytes, String, VerifierKey))| json!({ "key_file": shown_path(path).to_string(), "name": name, "witness": key.to_string() });
-    let mut answer = value(&made[0]);
+    let mut answer = made[0].to_json();
     if let Some(second) = made.get(1) {
-        answer["second"] = value(second);
+        answer["second"] = second.to_json();
     }
     output.result(&text, &answer)
 }
