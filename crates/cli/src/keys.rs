@@ -3,7 +3,7 @@
 mod agent;
 mod key_file;
 pub(crate) mod passphrase;
-mod witness_key;
+pub(crate) mod witness_key;
 
 use std::{collections::BTreeSet, os::unix::fs::PermissionsExt as _, path::Path, path::PathBuf};
 
@@ -19,7 +19,6 @@ use crate::keys::agent::AgentKey;
 pub(crate) use crate::keys::key_file::PublicHalf;
 use crate::keys::key_file::{KeyFile, OpenSshKey, UnlockError, Unusable};
 pub(crate) use crate::keys::{key_file::NewKey, key_file::generate, passphrase::SecretBytes};
-pub(crate) use crate::keys::{witness_key::WitnessKey, witness_key::generate_ml_dsa};
 use crate::{args::GlobalArgs, words::error::CliError, words::error::shown_path, words::output::Output};
 
 const MAX_KEY_FILE_BYTES: usize = 64 * 1024;

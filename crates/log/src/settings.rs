@@ -3,8 +3,8 @@
 use std::{fmt, path::Path, path::PathBuf, sync::Arc, time::Duration};
 
 use countersign_core::log::checkpoint::{Checkpoint, SignedCheckpoint};
-use countersign_core::log::cosignature::{cosigned_bytes, cosigned_text};
-use countersign_core::log::{note::Note, note::NoteSignature, policy::Policy};
+use countersign_core::log::note::{Note, NoteSignature, cosigned_bytes, cosigned_text};
+use countersign_core::log::policy::Policy;
 use countersign_core::values::key::{SecretKey, Signature};
 use countersign_core::values::verifier_key::{KeyKind, TypedKey, VerifierKey, VerifierKeyError};
 

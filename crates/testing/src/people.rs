@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use countersign_core::log::{cosignature::cosigned_bytes, note::NoteSignature};
+use countersign_core::log::note::{NoteSignature, cosigned_bytes};
 use countersign_core::values::key::{PublicKey, SecretKey};
 use countersign_core::values::ml_dsa::MlDsaKey;
 use countersign_core::values::verifier_key::{KeyKind, TypedKey, VerifierKey};

@@ -21,7 +21,7 @@ use tokio::time::timeout;
 
 use crate::args::{GlobalArgs, WitnessArgs, WitnessInitArgs, WitnessKeyType};
 use crate::commands::{keygen::check_absent, keygen::write_pair, serve::check::read_log_key};
-use crate::keys::{SecretBytes, WitnessKey};
+use crate::keys::{SecretBytes, witness_key::WitnessKey, witness_key::generate_ml_dsa};
 use crate::words::{error::CliError, error::add_suffix, error::shown_path, output::Output};
 use crate::{client::session, keys, settings::config_dir::read_bounded};
 
@@ -245,7 +245,7 @@ impl MadeKey {
     fn make(path: PathBuf, name: &str, is_ml_dsa: bool) -> Result<Self, CliError> {
         let bad_name = |error: VerifierKeyError| CliError::usage(error.to_string(), NAME_HINT);
         if is_ml_dsa {
-            let (private, secret) = keys::generate_ml_dsa(name)?;
+            let (private, secret) = generate_ml_dsa(name)?;
             let key = CheckpointSigner::with_ml_dsa(name, secret).map_err(bad_name)?.key().clone();
             return Ok(Self { path, private, line: key.to_string(), key });
         }

@@ -2,7 +2,6 @@
 //! witnesses cosign the root of all leaves.
 
 pub mod checkpoint;
-pub mod cosignature;
 pub mod note;
 pub mod policy;
 pub mod record;

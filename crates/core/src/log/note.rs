@@ -4,7 +4,6 @@ use std::{fmt, str::FromStr};
 
 use thiserror::Error;
 
-use crate::log::cosignature::{cosigned_bytes, cosigned_text};
 use crate::values::bounds::{NOTE_BYTES, NOTE_SIGNATURES};
 use crate::values::key::{PublicKey, SecretKey, Signature, decode_padded_base64, encode_base64};
 use crate::values::{ml_dsa::ML_DSA_SIGNATURE_BYTES, shown::quoted};
@@ -13,6 +12,8 @@ use crate::values::{verifier_key::KeyKind, verifier_key::TypedKey, verifier_key:
 /// The largest size of a tree, and the latest time: what every implementation can hold.
 pub const MAX_NUMBER: u64 = (1 << 63) - 1;
 const LINE_BEGINNING: &str = "— ";
+/// The first bytes of what an ML-DSA-44 key signs.
+const LABEL: &[u8] = b"subtree/v1\n\0";
 
 /// A text with signatures, well-formed. Well-formed; which of them are right only `signers` says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -175,6 +176,23 @@ impl fmt::Display for NoteSignature {
         let bytes = [self.id.as_slice(), &self.bytes].concat();
         writeln!(f, "{LINE_BEGINNING}{} {}", self.name, encode_base64(&bytes))
     }
+}
+
+/// What an Ed25519 key of a witness signs: a time, and the text of a checkpoint.
+pub fn cosigned_text(text: &str, time: u64) -> String {
+    format!("cosignature/v1\ntime {time}\n{text}")
+}
+
+/// What an ML-DSA-44 key of a witness signs: its name, a time, and origin, size and root of a checkpoint; of its extension
+/// lines nothing (D263). `None` if the text is no checkpoint, or a name too long.
+pub fn cosigned_bytes(text: &str, name: &str, time: u64) -> Option<Vec<u8>> {
+    let mut lines = text.split('\n');
+    let (origin, size, root) = (lines.next()?, parse_number(lines.next()?)?, lines.next()?);
+    let root = decode_padded_base64(root).filter(|root| root.len() == 32)?;
+    let named = |name: &str| Some([&[u8::try_from(name.len()).ok()?], name.as_bytes()].concat());
+    // All leaves, from the first one on.
+    let leaves = [0_u64.to_be_bytes(), size.to_be_bytes()].concat();
+    Some([LABEL, &named(name)?, &time.to_be_bytes(), &named(origin)?, &leaves, &root].concat())
 }
 
 /// A number of a log, in the one spelling that it has.

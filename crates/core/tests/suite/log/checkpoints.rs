@@ -3,8 +3,7 @@
 use countersign_core::log::checkpoint::{
     Checkpoint, CheckpointError, InclusionProof, SignedCheckpoint, WitnessRequest,
 };
-use countersign_core::log::cosignature::cosigned_text;
-use countersign_core::log::note::{Note, NoteError, NoteSignature};
+use countersign_core::log::note::{Note, NoteError, NoteSignature, cosigned_text};
 use countersign_core::log::tree::{empty_root, leaf_hash};
 use countersign_core::values::bounds::{KEY_NAME_BYTES, PROOF_HASHES, WITNESS_REQUEST_BYTES};
 use countersign_core::values::{key::SecretKey, verifier_key::KeyKind, verifier_key::VerifierKey};
