@@ -19,7 +19,7 @@ const request = object({
   timestamp: text(parseCanonicalTime, "a time in canonical form"),
   nonce: text((spelled) => (NONCE.test(spelled) ? spelled : null), "a UUID of version 4"),
   payload: text((body) => (utf8(body).length <= 64 * 1024 ? body : null), "at most 64 KiB"),
-  public_key: text((key) => (key.startsWith("svc-pub:") ? parseKey(key) : null), "a key that is not weak"),
+  public_key: text((key) => (key.startsWith("svc-pub:") ? parseKey(key).key : null), "a key that is not weak"),
   signature: text(parseSignature, "a signature"),
 });
 
@@ -37,4 +37,4 @@ export function readBundle(source) {
   return { bundle: whole, files, isProject: kind === "project" };
 }
 
-export const readStaple = (source) => staple(parseBounded(decodeSource(source), 64), "");
+export const readStaple = (source) => staple(parseBounded(decodeSource(source), 320), "");

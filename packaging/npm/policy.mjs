@@ -4,7 +4,7 @@
 import { decodeSource } from "./arguments.mjs";
 import { fail } from "./verify/json.mjs";
 import { utf8 } from "./verify/keys.mjs";
-import { checkIds, verifierKey } from "./verify/log.mjs";
+import { checkIds, once, verifierKey, witnessKey } from "./verify/log.mjs";
 
 const MAX_ENTRIES = 64;
 const FORM =
@@ -19,6 +19,8 @@ class PolicyReader {
   #named = new Map();
   #defined = new Map();
   #members = new Set();
+  // The group in which each witness counts, by its name (D264).
+  #counted = new Map();
   #keys = new Set();
 
   read(line) {
@@ -26,7 +28,7 @@ class PolicyReader {
     const [kind, ...words] = line.split(/[ \t]+/).filter(Boolean);
     if (kind === "#countersign") return this.#readOwn(...words);
     if (kind === undefined || kind.startsWith("#")) return;
-    if (kind === "log" && [1, 2].includes(words.length)) this.logs.push(this.#key(1, words[0]));
+    if (kind === "log" && [1, 2].includes(words.length)) this.logs.push(this.#key(verifierKey(1), words[0]));
     else if (kind === "witness" && [2, 3].includes(words.length)) this.#addWitness(...words);
     else if (kind === "group" && words.length >= 2) this.#addGroup(...words);
     else if (kind === "quorum" && words.length === 1) this.#setQuorum(words[0]);
@@ -54,8 +56,8 @@ class PolicyReader {
     this.maxAge = seconds;
   }
 
-  #key(type, spelled) {
-    const key = { ...verifierKey(type)(spelled, ""), spelled };
+  #key(read, spelled) {
+    const key = { ...read(spelled, ""), spelled };
     const short = `${key.name}+${key.id}`;
     if (this.#keys.has(key.key) || this.#keys.has(short)) fail("", `the key of ${key.name} occurs twice`);
     this.#keys.add(key.key).add(short);
@@ -72,7 +74,7 @@ class PolicyReader {
   }
 
   #addWitness(name, spelled) {
-    const key = this.#key(4, spelled);
+    const key = this.#key(witnessKey, spelled);
     this.#define(name, key);
     this.#named.set(name, key);
     this.witnesses.push(key);
@@ -83,11 +85,15 @@ class PolicyReader {
       const node = this.#find(member);
       if (this.#members.has(member)) fail("", `${member} is a member already, and can count only once`);
       this.#members.add(member);
+      const group = node.name === undefined ? name : this.#counted.get(node.name) ?? name;
+      if (group !== name) fail("", `the witness ${node.name} counts in another group already; all of its keys belong into one group`);
+      if (node.name !== undefined) this.#counted.set(node.name, name);
       return node;
     });
+    const most = once(keys).length;
     if (!/^(?:all|any|[1-9]\d*|0)$/.test(word)) fail("", FORM);
     const threshold = { any: 1, all: keys.length }[word] ?? Number(word);
-    if (threshold < 1 || threshold > keys.length) fail("", `the count must be between 1 and ${keys.length}`);
+    if (threshold < 1 || threshold > most) fail("", `the count must be between 1 and ${most}; the keys of one witness count once`);
     this.#define(name, { threshold, keys });
     this.groups += 1;
   }
@@ -101,7 +107,7 @@ class PolicyReader {
 // Returns the logs, the witnesses and the quorum, as `verifyProof` takes them, and how old a proof can be.
 export async function readPolicy(source) {
   const text = decodeSource(source);
-  if (utf8(text).length > 64 * 1024) fail("", "a policy has at most 64 KiB");
+  if (utf8(text).length > 256 * 1024) fail("", "a policy has at most 256 KiB");
   const reader = new PolicyReader();
   text.split("\n").forEach((line, i) => {
     try {

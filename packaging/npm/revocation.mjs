@@ -3,7 +3,7 @@
 import { keysOf, parseBounded } from "./verify/documents.mjs";
 import { fail, object, parseJson, text } from "./verify/json.mjs";
 import { hash, isSignedBy, parseKey, parseSignature, utf8 } from "./verify/keys.mjs";
-import { attempt, isMet, refuseIf, verifySignatures } from "./verify/rules.mjs";
+import { attempt, isMet, refuseIf, verifySet } from "./verify/rules.mjs";
 import { parseDigest, parsePath, parseTime } from "./verify/values.mjs";
 import { revokersOf } from "./verify/verdict.mjs";
 
@@ -17,7 +17,7 @@ const time = (value, at) => {
   else if (!isSeconds(value)) fail(at, "must be a time");
   return typeof value === "number" ? new Date(value * 1e3).toISOString().replace(".000", "") : value;
 };
-const key = text(parseKey, "a key that is not weak");
+const key = text((spelled) => parseKey(spelled).key, "a key that is not weak");
 
 const shape = object({
   reason: text(parseReason, "1 to 1,000 characters"),
@@ -46,7 +46,7 @@ export async function verifyRevocation(shown, { index_path: path, signers_file_d
   const allowing = links[position(shown.signers_file_digest)]?.signers;
   const isKnown = allowing && position(shown.signers_file_digest) >= position(governedBy);
   refuseIf(!isKnown, `${WHAT}: the signers file that allowed it is not in the history, or older than the release's`);
-  const signed = await verifySignatures(WHAT, shown.document, shown.signatures);
+  const signed = await verifySet(WHAT, shown.document, shown.signatures);
   const groups = revokersOf(allowing);
   refuseIf(!isMet(groups, signed), `${WHAT}: not enough of the keys that can revoke have signed it`);
   const { initiator, subject_digest: subject } = document;

@@ -1,5 +1,6 @@
 // What the log proves about the release of a bundle (D117).
 
+import { withMlDsa } from "./ml-dsa.mjs";
 import { rememberRevocation, writePin } from "./pin.mjs";
 import { readPolicy } from "./policy.mjs";
 import { coded, refuse, VerifyError } from "./refusal.mjs";
@@ -54,7 +55,7 @@ function limitAge(maxAge, own, signers) {
 export async function checkState({ staple, subject, signers, pin }, options) {
   const { policy, maxAge, requireNewest, now: date = new Date() } = options;
   const own = policy !== undefined && (await coded("bad_policy", () => readPolicy(policy), "The policy cannot be used: "));
-  const trust = own || trustOf(signers);
+  const trust = withMlDsa(own || trustOf(signers));
   const isDemanded = typeof maxAge === "number" || requireNewest || own || (maxAge === "signers" && trust);
   const unproven = (why) => {
     refuse(isDemanded, "unproven", `It is not proven that the release is not revoked: ${why}`);

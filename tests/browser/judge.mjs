@@ -65,7 +65,7 @@ export async function judgeValues({ base, files }) {
   };
   const content = await hash("SHA-512", utf8("content"));
   const read = {
-    keys: ({ text }) => ({ text, reads_as: parseKey(text) }),
+    keys: ({ text }) => ({ text, reads_as: parseKey(text).key }),
     times: ({ text }) => ({ text, reads_as: parseTime(text)?.toString() ?? null }),
     paths: ({ text }) => ({ text, reads_as: parsePath(text) }),
     names: ({ text }) => ({ text, reads_as: parseAssetName(text) }),
@@ -92,7 +92,7 @@ export async function judgeValues({ base, files }) {
 export async function judgeStaples({ base, vectors }) {
   const { verifyProof } = await import(`${base}/freshness.mjs`);
   const { parseJson } = await import(`${base}/json.mjs`);
-  const { checkIds, verifierKey } = await import(`${base}/log.mjs`);
+  const { checkIds, verifierKey, witnessKey } = await import(`${base}/log.mjs`);
   const { staple } = await import(`${base}/staple.mjs`);
 
   const readStaple = (document) => {
@@ -102,8 +102,8 @@ export async function judgeStaples({ base, vectors }) {
       throw new Error(`Not a staple: ${error.message}`);
     }
   };
-  const readKey = async (type, spelled) => {
-    const key = { ...verifierKey(type)(spelled, "key"), spelled };
+  const readKey = async (read, spelled) => {
+    const key = { ...read(spelled, "key"), spelled };
     await checkIds([key]);
     return key;
   };
@@ -112,8 +112,8 @@ export async function judgeStaples({ base, vectors }) {
     const trust = { logs: [], witnesses: [], quorum: undefined };
     const defined = new Map();
     for (const [kind, name, word, ...members] of policy.trim().split("\n").map((line) => line.split(" "))) {
-      if (kind === "log") trust.logs.push(await readKey(1, name));
-      if (kind === "witness") defined.set(name, trust.witnesses[trust.witnesses.push(await readKey(4, word)) - 1]);
+      if (kind === "log") trust.logs.push(await readKey(verifierKey(1), name));
+      if (kind === "witness") defined.set(name, trust.witnesses[trust.witnesses.push(await readKey(witnessKey, word)) - 1]);
       const threshold = { any: 1, all: members.length }[word] ?? Number(word);
       if (kind === "group") defined.set(name, { threshold, keys: members.map((member) => defined.get(member)) });
       if (kind === "quorum") trust.quorum = defined.get(name);
@@ -122,7 +122,7 @@ export async function judgeStaples({ base, vectors }) {
   };
   const readTrust = async ({ policy, log_key: key }) => {
     if (policy !== null) return readPolicy(policy);
-    return key === null ? null : { logs: [await readKey(1, key)] };
+    return key === null ? null : { logs: [await readKey(verifierKey(1), key)] };
   };
   const spell = ({ asOf, checkpoint: { origin, size, root }, release, ...fresh }) => ({
     as_of: asOf === null ? null : new Date(Number(asOf) * 1e3).toISOString().replace(".000", ""),

@@ -148,12 +148,37 @@ test("a witness counts once with its newest word, and a log cannot choose the fo
     return name + Buffer.concat([bytes.subarray(0, 12), Buffer.of(0), bytes.subarray(12)]).toString("base64");
   });
   await assert.rejects(verify({ ...staple, proof: longer }), /the signature of witness1\.test .* does not verify/);
+  // The page cannot check ML-DSA-44. It says so, counts no such cosignature, and passes over no malformed one.
+  const { witnessKey } = await import(`${base}/log.mjs`);
+  const [{ key: spelled }] = readVectors("cosignature")["ml-dsa-44.json"].cases;
+  const pq = witnessKey(spelled, "");
+  const sign = (seconds, length = 2420) => {
+    const bytes = Buffer.alloc(12 + length, 1);
+    bytes.write(pq.id, "hex");
+    bytes.writeBigUInt64BE(BigInt(seconds), 4);
+    const { proof } = cosign(staple, [now - 10]);
+    return { ...staple, proof: `${proof}— ${pq.name} ${bytes.toString("base64")}\n` };
+  };
+  const both = (threshold, ...keys) => ({ ...trust, witnesses: [...witnesses, pq], quorum: { threshold, keys } });
+  const alone = await verify(sign(now), both(1, witnesses[0], pq));
+  assert.deepEqual([alone.asOf, alone.cosigned, alone.witnesses, alone.note], [BigInt(now - 10), 1, 2, "; ML-DSA-44 cannot be checked here"]);
+  assert.deepEqual(alone.cosignatures.map(({ name }) => name), ["witness1.test"]);
+  assert.equal(twice.note, "");
+  await assert.rejects(verify(sign(now), both(2, witnesses[0], pq)), /1 of 2, and at least 2 are needed; ML-DSA-44 cannot be checked here$/);
+  for (const wrong of [sign(0), sign(now, 2419), sign(now, 2421), sign(now, 64)]) {
+    await assert.rejects(verify(wrong, both(1, witnesses[0], pq)), /the signature of witness\.example\/w .* does not verify/);
+  }
+  // Two keys of one name are one witness.
+  const same = { ...witnesses[1], name: "witness1.test" };
+  const named = { ...trust, witnesses: [witnesses[0], same], quorum: { threshold: 1, keys: [witnesses[0], same] } };
+  assert.equal((await verify(cosign(staple, [now]), named)).witnesses, 1);
+  await assert.rejects(verify(cosign(staple, [now]), { ...named, quorum: { ...named.quorum, threshold: 2 } }), /1 of 1, and at least/);
   // A tree of two leaves whose root is that of its last one.
   const root = createHash("sha256").update(Buffer.of(0)).update(staple.leaf).digest("base64");
-  const alone = (size) => ({ ...staple, proof: `c2sp.org/tlog-proof@v1\nindex ${size - 1}\n\nhost/log\n${size}\n${root}\n\n— host/log AAAAAAA=\n` });
-  assert.equal((await verify(alone(1), null)).checkpoint.size, 1n);
-  await assert.rejects(verify(alone(2), null), /its leaf is not in the log$/);
+  const single = (size) => ({ ...staple, proof: `c2sp.org/tlog-proof@v1\nindex ${size - 1}\n\nhost/log\n${size}\n${root}\n\n— host/log AAAAAAA=\n` });
+  assert.equal((await verify(single(1), null)).checkpoint.size, 1n);
+  await assert.rejects(verify(single(2), null), /its leaf is not in the log$/);
   for (const [from, to] of [["host/log\n1", "host\u200b/log\n1"], ["host/log\n1", `${"h".repeat(256)}\n1`], ["\n1\n", "\n01\n"], [`${root}\n`, `${root}\nmore\n`]]) {
-    await assert.rejects(verify(inProof(from, to)(alone(1)), null), /its checkpoint is malformed$/, to);
+    await assert.rejects(verify(inProof(from, to)(single(1)), null), /its checkpoint is malformed$/, to);
   }
 });

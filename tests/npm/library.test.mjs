@@ -370,13 +370,93 @@ test("a staple can take the place of the bundle's", async () => {
   await refusal(verify(stapled, { policy, staple: "" }), "false_proof", /^Not a staple: /);
   const whole = text("good-newest-release.json");
   const padded = (length) => whole + " ".repeat(length - Buffer.byteLength(whole));
-  assert.ok(await verify(stapled, { policy, staple: padded(2 ** 16) }));
-  await refusal(verify(stapled, { policy, staple: padded(2 ** 16 + 1) }), "false_proof", /at most 64 KiB/);
+  assert.ok(await verify(stapled, { policy, staple: padded(320 * 1024) }));
+  await refusal(verify(stapled, { policy, staple: padded(320 * 1024 + 1) }), "false_proof", /at most 320 KiB/);
   // The log knows a revocation that the bundle does not show.
   const revoked = await refusal(verify(stapled, { policy, staple: text("revoked.json") }), "revoked", /by the log example.com\/log/);
   await refusal(verify(stapled, { pin: stored(revoked.pin) }), "revoked", /as was seen before/);
   const word = await refusal(verify(stapled, { staple: text("revoked.json") }), "revoked");
   assert.equal(word.pin.revocations.length, 0, "a word that no witness stands behind is not remembered");
+});
+
+// The cases of another program: a key, a note, and whether the key has signed it.
+const { cases } = readVectors("cosignature")["ml-dsa-44.json"];
+const canCheck = await crypto.subtle.generateKey("ML-DSA-44", false, ["sign", "verify"]).then(() => true, () => false);
+
+test("an ML-DSA-44 signature is judged as another program judges it, or not at all", async () => {
+  const { withMlDsa } = await import(`${base}/ml-dsa.mjs`);
+  const { checkIds, witnessKey } = await import(`${base}/verify/log.mjs`);
+  const judged = { true: 0, false: 0, undefined: 0 };
+  for (const { name, expect, key: spelled, note } of cases) {
+    const key = witnessKey(spelled, "");
+    await checkIds([key]);
+    const [text, line] = [note.slice(0, note.lastIndexOf("\n\n") + 1), note.slice(note.lastIndexOf("\n\n") + 2)];
+    const bytes = Buffer.from(line.trim().split(" ")[2], "base64");
+    // What is wrong with these is no matter of the signature; and the log of a project has no extension lines.
+    if (bytes.toString("hex", 0, 4) !== key.id || /^(no-time|time-out|extension)/.test(name)) continue;
+    const [{ check }] = withMlDsa({ witnesses: [key] }).witnesses;
+    const said = await check(bytes.subarray(4), text);
+    judged[said] += 1;
+    assert.equal(said, canCheck ? expect === "verified" : undefined, name);
+  }
+  assert.deepEqual(judged, canCheck ? { true: 3, false: 15, undefined: 0 } : { true: 0, false: 0, undefined: 18 });
+});
+
+test("a cosignature that cannot be checked is never counted, and a witness with two keys counts once", async () => {
+  const { staple } = staples["good-newest-release.json"];
+  const text = `${staple.proof.split("\n\n")[1]}\n`;
+  const [log, ...witnesses] = policy.split("\n").filter((line) => /^(log|witness)/.test(line));
+  const names = witnesses.map((line) => line.split(" ")[1]);
+  const [{ key: frozen }] = cases;
+  const time = Buffer.alloc(8);
+  time.writeBigUInt64BE(BigInt(now.getTime() / 1e3 - 5));
+  const spell = (name, raw) => {
+    const typed = Buffer.concat([Buffer.of(6), raw]);
+    const id = createHash("sha256").update(`${name}\n`).update(typed).digest("hex").slice(0, 8);
+    return { id, key: `${name}+${id}+${typed.toString("base64")}` };
+  };
+  const cosigned = (name, id, signature) =>
+    JSON.stringify({ ...staple, proof: `${staple.proof}— ${name} ${Buffer.concat([Buffer.from(id, "hex"), time, signature]).toString("base64")}\n` });
+  const policyOf = (key, threshold, members) =>
+    `${[log, ...witnesses, `witness pq ${key}`].join("\n")}\ngroup g ${threshold} ${members.join(" ")}\nquorum g\n`;
+  // Signed by no one. Where it can be checked, it is wrong; elsewhere it says nothing.
+  const raw = Buffer.from(frozen.split("+").slice(2).join("+"), "base64").subarray(1);
+  const other = spell("pq.example", raw);
+  const garbage = cosigned("pq.example", other.id, Buffer.alloc(2420, 1));
+  const three = { policy: policyOf(other.key, 3, [...names, "pq"]), staple: garbage, requireNewest: true };
+  const two = { policy: policyOf(other.key, 2, [...names, "pq"]), staple: garbage };
+  if (canCheck) for (const options of [two, three]) await refusal(verify(stapled, options), "false_proof", /signature of pq\.example .* does not verify/);
+  else {
+    await refusal(verify(stapled, three), "unproven", /2 of 4, and at least 3 are needed; ML-DSA-44 cannot be checked here$/);
+    assert.equal((await verify(stapled, two)).freshness.cosigned, 2);
+  }
+  // Under the name of a witness that has cosigned already.
+  const [first] = staple.proof.match(/witness\d\.example/);
+  const same = spell(first, raw);
+  const own = names.find((name) => name.startsWith(first));
+  const counted = await readPolicy(policyOf(same.key, 2, [...names, "pq"]));
+  assert.equal(counted.quorum.keys.length, 4);
+  for (const [threshold, members] of [["all", [own, "pq"]], [4, [...names, "pq"]]]) {
+    await assert.rejects(readPolicy(policyOf(same.key, threshold, members)), /the keys of one witness count once/);
+  }
+  await assert.rejects(readPolicy(policyOf(same.key, 1, ["pq"]).replace("quorum g", `group h all g ${own}\nquorum h`)), /counts in another group already/);
+  if (!canCheck) return;
+  const sign = async (name) => {
+    const pair = await crypto.subtle.generateKey("ML-DSA-44", false, ["sign", "verify"]);
+    const spelled = spell(name, Buffer.from(await crypto.subtle.exportKey("raw-public", pair.publicKey)));
+    const [origin, size, root] = text.split("\n");
+    const sized = (word) => Buffer.concat([Buffer.of(word.length), Buffer.from(word)]);
+    const end = Buffer.alloc(16);
+    end.writeBigUInt64BE(BigInt(size), 8);
+    const message = Buffer.concat([Buffer.from("subtree/v1\n\0"), sized(name), time, sized(origin), end, Buffer.from(root, "base64")]);
+    return { ...spelled, signature: Buffer.from(await crypto.subtle.sign("ML-DSA-44", pair.privateKey, message)) };
+  };
+  for (const [name, expected] of [["pq.example", [3, 4]], [first, [2, 3]]]) {
+    const { id, key, signature } = await sign(name);
+    const options = { policy: policyOf(key, 2, [...names, "pq"]), staple: cosigned(name, id, signature) };
+    const { cosigned: count, witnesses: all, needed } = (await verify(stapled, options)).freshness;
+    assert.deepEqual([count, all, needed], [...expected, 2]);
+  }
 });
 
 test("a policy is read as strictly as the client reads it", async () => {
@@ -391,7 +471,7 @@ test("a policy is read as strictly as the client reads it", async () => {
     [log, log, "quorum none"], [log, `witness none ${key(first)}`, "quorum none"], [log, `witness a ${key(first)}`, `witness a ${key(second)}`, "quorum a"],
     [log, `witness a ${key(first)}`, `witness b ${key(first)}`, "quorum a"], [log, `witness a ${key(first)}`, "group g 0 a", "quorum g"], [log, `witness a ${key(first)}`, "group g 2 a", "quorum g"],
     [log, `witness a ${key(first)}`, "group g any a a", "quorum g"], [log, `witness a ${key(first)}`, "group g any a", "group h any a", "quorum g"], [log, "group g all", "quorum g"],
-    [log, `witness a ${key(first)}`, "group g 01 a", "quorum g"], [log, "more", "quorum none"], [`${log}\u0007`, "quorum none"], [log.replace("+d4", "+d5"), "quorum none"], [log, `#${" ".repeat(2 ** 16)}`, "quorum none"],
+    [log, `witness a ${key(first)}`, "group g 01 a", "quorum g"], [log, "more", "quorum none"], [`${log}\u0007`, "quorum none"], [log.replace("+d4", "+d5"), "quorum none"], [log, `#${" ".repeat(2 ** 18)}`, "quorum none"],
     ...["", " replaying", " replaying b", " replay a", " max-age", " max-age 1", " max-age 59s", " max-age 3651d", " max-age 1d 2d", " max-age 1d\n#countersign max-age 1d"].map((own) => [log, `witness a ${key(first)}`, `#countersign${own}`, "quorum a"]),
   ];
   for (const lines of wrong) await assert.rejects(read(...lines), Error, lines.join("|").slice(0, 200));

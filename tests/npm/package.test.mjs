@@ -30,7 +30,7 @@ test("npm packs these files and no others", () => {
   const options = { cwd: process.env.PACKAGE, encoding: "utf8", env: { ...process.env, npm_config_cache: `${process.env.PACKAGE}/../cache`, npm_config_offline: "true" } };
   const [{ files, version }] = JSON.parse(execFileSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], options));
   assert.deepEqual(files.map(({ path }) => path).sort(), [
-    "LICENSE-APACHE", "LICENSE-MIT", "README.md", "arguments.mjs", "bundle.mjs", "examples/self-updater.mjs", "index.d.ts", "index.mjs", "node.d.ts",
+    "LICENSE-APACHE", "LICENSE-MIT", "README.md", "arguments.mjs", "bundle.mjs", "examples/self-updater.mjs", "index.d.ts", "index.mjs", "ml-dsa.mjs", "node.d.ts",
     "node.mjs", "package.json", "pin.mjs", "policy.mjs", "refusal.mjs", "revocation.mjs", "state.mjs", "verify/documents.mjs", "verify/freshness.mjs",
     "verify/json.mjs", "verify/keys.mjs", "verify/log.mjs", "verify/place.mjs", "verify/reproduction.mjs", "verify/rules.mjs", "verify/staple.mjs", "verify/values.mjs", "verify/verdict.mjs",
   ]);

@@ -11,7 +11,7 @@ use countersign_server::operate::config::GivenSettings;
 pub(crate) use crate::args::serve::{
     AcceptLossArgs, AdminCommand, BlockArgs, ClusterArgs, ClusterCommand, DropArgs, FileArgs, FsckArgs,
     LogCommand, LogInitArgs, MirrorArgs, MirrorCommand, ProjectsArgs, TakeCheckpointArgs, WitnessArgs,
-    WitnessCommand, WitnessInitArgs,
+    WitnessCommand, WitnessInitArgs, WitnessKeyType,
 };
 pub(crate) use crate::args::{client::*, signers::*};
 use crate::words::output::quote;
@@ -454,6 +454,8 @@ Examples:
   countersign witness https://sign.example.org --key witness.key --data-dir witness \\
       --listen 0.0.0.0:3010
   countersign witness https://sign.example.org --key witness.key --data-dir witness --poll
+  countersign witness https://sign.example.org --key witness.key --ml-dsa-key witness.key.ml-dsa \\
+      --data-dir witness --poll
 
 A witness is a mirror (see `countersign mirror`), and serves all that a mirror serves. It also derives the log of all \
 commits itself. If the server's log shows a checkpoint, the witness compares it with its own, records it, and only then \

@@ -3,6 +3,7 @@
 mod agent;
 mod key_file;
 pub(crate) mod passphrase;
+pub(crate) mod witness_key;
 
 use std::{collections::BTreeSet, os::unix::fs::PermissionsExt as _, path::Path, path::PathBuf};
 

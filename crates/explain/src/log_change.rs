@@ -89,7 +89,7 @@ fn compare(before: &Transparency, after: &Transparency) -> Vec<LogChange> {
     changes.extend(old.difference(&new).map(|key| LogChange::WitnessLeft((*key).clone())));
     let [replayed, replaying] = [before, after].map(|file| file.policy().replaying_keys());
     for witness in old.intersection(&new) {
-        let [before, replays] = [&replayed, &replaying].map(|keys| keys.contains(&witness.key()));
+        let [before, replays] = [&replayed, &replaying].map(|keys| keys.contains(witness));
         if before != replays {
             changes.push(LogChange::Replaying { witness: (*witness).clone(), replays });
         }

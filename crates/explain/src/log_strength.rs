@@ -1,6 +1,6 @@
 //! What the log and the witnesses of a signers file withstand (D92).
 
-use std::{fmt, time::Duration};
+use std::{collections::BTreeSet, fmt, time::Duration};
 
 use countersign_core::values::{shown::quoted, verifier_key::VerifierKey};
 use countersign_core::{documents::transparency::Transparency, log::policy::Tolerance};
@@ -65,7 +65,8 @@ impl LogStrength {
         }
         let host = host_of(self.transparency.log());
         let witnesses = self.transparency.witnesses().iter().flat_map(|group| &group.keys);
-        let own = witnesses.filter(|key| host_of(key) == host);
+        let mut named = BTreeSet::new();
+        let own = witnesses.filter(|key| host_of(key) == host && named.insert(key.name()));
         warnings.extend(own.cloned().map(LogWarning::OwnWitness));
         match self.transparency.max_age() {
             Some(age) if age < PLAUSIBLE_HEARTBEAT => warnings.push(LogWarning::ShortAge(age)),

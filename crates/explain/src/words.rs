@@ -140,7 +140,7 @@ pub fn shown_witness_groups(groups: &[WitnessGroup]) -> String {
 
 /// Says the rule of a group, as in `any 2 of 3 witnesses`.
 pub fn witness_rule(group: &WitnessGroup) -> String {
-    format!("any {} of {}", group.threshold, shown_witness_count(group.keys.len()))
+    format!("any {} of {}", group.threshold, shown_witness_count(group.witnesses()))
 }
 
 /// Says what a record of the status map says.

@@ -417,12 +417,12 @@ impl Checkpoints {
 
     /// Since when enough witnesses vouch for it.
     fn as_of(&self, signed: &SignedCheckpoint) -> Option<u64> {
-        let cosignatures = signed.cosignatures().map(|by| (by.witness.key(), by.time));
+        let cosignatures = signed.cosignatures().map(|by| (by.witness.clone(), by.time));
         self.policy.as_ref()?.as_of(cosignatures)
     }
 
     fn meets_quorum(&self, signed: &SignedCheckpoint) -> bool {
-        let keys = signed.cosignatures().map(|cosignature| cosignature.witness.key()).collect();
+        let keys = signed.cosignatures().map(|cosignature| cosignature.witness.clone()).collect();
         self.policy.as_ref().is_none_or(|policy| policy.is_met(&keys))
     }
 }

@@ -177,9 +177,9 @@ impl TransparencyLog {
         if size > self.known_size(size)? {
             self.note_witnessed(witness, size, None)?;
         } else {
-            lock(&self.shared.seen).withdraw(&witness.key())?;
+            lock(&self.shared.seen).withdraw(witness)?;
         }
-        lock(&self.shared.answered).insert(witness.key(), size);
+        lock(&self.shared.answered).insert(witness.name().to_owned(), size);
         self.wake();
         Ok(())
     }
@@ -211,7 +211,10 @@ impl TransparencyLog {
 
     /// Whether this witness has ever cosigned a checkpoint of this log, as far as the log remembers.
     pub fn has_cosigned(&self, witness: &VerifierKey) -> bool {
-        lock(&self.shared.seen).has_cosigned(&witness.key())
+        let policy = self.policy();
+        let others = policy.iter().flat_map(|policy| policy.keys_of(witness.name()));
+        let keys: Vec<&VerifierKey> = others.chain([witness]).collect();
+        lock(&self.shared.seen).has_cosigned(&keys)
     }
 
     /// Why the log must not sign: it would contradict what it has signed, or what witnesses have seen.

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, collections::BTreeSet, io, path::Path, path::Pa
 use countersign_core::log::tree::{Hash, Tree, TreeHead, parse_hash, write_hash};
 use countersign_core::log::{checkpoint::SignedCheckpoint, note::Note, note::parse_number, policy::Policy};
 use countersign_core::values::bounds::{LOST_HEADS, NOTE_BYTES};
-use countersign_core::values::{key::PublicKey, verifier_key::KeyKind, verifier_key::VerifierKey};
+use countersign_core::values::{verifier_key::KeyKind, verifier_key::VerifierKey};
 use countersign_store::{Disk, machine::disk};
 
 use crate::error::{LogError, LogRefusal};
@@ -30,8 +30,8 @@ pub(crate) struct SeenMemory {
 struct Seen {
     /// Witnesses that have cosigned this log.
     cosigned: BTreeSet<VerifierKey>,
-    /// What each witness says now, by its key, if that is more than the log remembers to have signed.
-    claims: BTreeMap<PublicKey, Claim>,
+    /// What each witness says now, by its name, if that is more than the log remembers to have signed.
+    claims: BTreeMap<String, Claim>,
     /// What enough witnesses have claimed. It stands, whatever they say later.
     guard: Option<Claim>,
     /// The largest checkpoint of the log's own key that was shown to it.
@@ -69,8 +69,8 @@ pub(crate) struct Standing<'a> {
     /// Commits in the newest checkpoint that the log remembers.
     pub(crate) signed: u64,
     pub(crate) policy: Option<&'a Policy>,
-    /// What each witness has said since the start.
-    pub(crate) answered: &'a BTreeMap<PublicKey, u64>,
+    /// What each witness has said since the start, by its name.
+    pub(crate) answered: &'a BTreeMap<String, u64>,
 }
 
 impl SeenMemory {
@@ -111,9 +111,9 @@ impl SeenMemory {
         self.change(|seen| seen.cosigned.extend(witnesses.into_iter().cloned()))
     }
 
-    /// Whether the witness has cosigned before. If the file cannot be read, it counts as one that has.
-    pub(crate) fn has_cosigned(&mut self, witness: &PublicKey) -> bool {
-        self.kept().map_or(true, |seen| seen.cosigned.iter().any(|key| key.key() == *witness))
+    /// Whether the witness with these keys has cosigned before. If the file cannot be read, it counts as one that has.
+    pub(crate) fn has_cosigned(&mut self, keys: &[&VerifierKey]) -> bool {
+        self.kept().map_or(true, |seen| keys.iter().any(|key| seen.cosigned.contains(*key)))
     }
 
     /// A witness says that it has seen more than the log remembers. What it said before about more stays.
@@ -129,7 +129,7 @@ impl SeenMemory {
                 return;
             }
             let claim = Claim { witness: witness.clone(), size, root };
-            let kept = seen.claims.entry(witness.key()).or_insert_with(|| claim.clone());
+            let kept = seen.claims.entry(witness.name().to_owned()).or_insert_with(|| claim.clone());
             if size > kept.size || (size == kept.size && root.is_some()) {
                 *kept = claim;
             }
@@ -145,8 +145,8 @@ impl SeenMemory {
     }
 
     /// A witness says that it has seen no more than the log remembers.
-    pub(crate) fn withdraw(&mut self, witness: &PublicKey) -> Result<(), LogError> {
-        self.change(|seen| drop(seen.claims.remove(witness)))
+    pub(crate) fn withdraw(&mut self, witness: &VerifierKey) -> Result<(), LogError> {
+        self.change(|seen| drop(seen.claims.remove(witness.name())))
     }
 
     /// A checkpoint that the log's own key has signed. It counts more than the word of a witness.
@@ -224,12 +224,12 @@ impl SeenMemory {
             return Ok(None);
         }
         // Those that have said nothing since the start can have seen it as well (D190).
-        let has_spoken = |key: &PublicKey| {
-            let is_open = open.iter().any(|claim| claim.witness.key() == *key);
-            is_open || standing.answered.contains_key(key)
+        let has_spoken = |key: &VerifierKey| {
+            let is_open = open.iter().any(|claim| claim.witness.name() == key.name());
+            is_open || standing.answered.contains_key(key.name())
         };
         let keys = standing.policy.map(Policy::witness_keys).unwrap_or_default();
-        let silent = keys.iter().map(VerifierKey::key).filter(|key| !has_spoken(key)).collect();
+        let silent = keys.into_iter().filter(|key| !has_spoken(key)).collect();
         let most = find_most(&open, standing.policy, silent);
         Ok(most.map(|claim| claim.refusal(standing.tree)))
     }
@@ -239,13 +239,15 @@ impl SeenMemory {
 fn find_most<'a>(
     open: &[&'a Claim],
     policy: Option<&Policy>,
-    mut others: BTreeSet<PublicKey>,
+    mut others: BTreeSet<VerifierKey>,
 ) -> Option<&'a Claim> {
     let mut open = open.to_vec();
     open.sort_by_key(|claim| std::cmp::Reverse(claim.size));
     open.into_iter().find(|claim| {
-        others.insert(claim.witness.key());
-        policy.is_none_or(|policy| policy.is_met(&others))
+        policy.is_none_or(|policy| {
+            others.extend(policy.keys_of(claim.witness.name()).cloned());
+            policy.is_met(&others)
+        })
     })
 }
 
@@ -320,7 +322,7 @@ impl Seen {
                 "cosigned" => drop(seen.cosigned.insert(read_witness(rest)?)),
                 "claimed" => {
                     let claim = read_claim(rest)?;
-                    seen.claims.insert(claim.witness.key(), claim);
+                    seen.claims.insert(claim.witness.name().to_owned(), claim);
                 }
                 "guard" => seen.guard = Some(read_claim(rest)?),
                 "lost" => {

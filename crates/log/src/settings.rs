@@ -3,11 +3,12 @@
 use std::{fmt, path::Path, path::PathBuf, sync::Arc, time::Duration};
 
 use countersign_core::log::checkpoint::{Checkpoint, SignedCheckpoint};
-use countersign_core::log::{note::Note, note::NoteSignature, note::cosigned_text, policy::Policy};
+use countersign_core::log::note::{Note, NoteSignature, cosigned_bytes, cosigned_text};
+use countersign_core::log::policy::Policy;
 use countersign_core::values::key::{SecretKey, Signature};
-use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
+use countersign_core::values::verifier_key::{KeyKind, TypedKey, VerifierKey, VerifierKeyError};
 
-use crate::{error::LogError, keeper::CheckpointKeeper};
+use crate::{error::LogError, keeper::CheckpointKeeper, ml_dsa::MlDsaSecret};
 
 /// Checkpoints that wait for witnesses, each with its version of the map. Beyond it the oldest goes.
 pub const MAX_WAITING: usize = 64;
@@ -80,6 +81,18 @@ impl CheckpointSigner {
             KeyKind::Witness => Ok(NoteSignature::of_witness(&own, time, sign(&cosigned_text(text, time))?)),
         };
         Self { key, sign: Arc::new(sign) }
+    }
+
+    /// A witness's signer under this name, with an ML-DSA-44 key in memory.
+    pub fn with_ml_dsa(name: &str, secret: MlDsaSecret) -> Result<Self, VerifierKeyError> {
+        let key = VerifierKey::of(name, TypedKey::MlDsaWitness(secret.public_key()))?;
+        let own = key.clone();
+        let sign = move |text: &str, time| {
+            let signed = cosigned_bytes(text, own.name(), time);
+            let signed = signed.ok_or_else(|| "it is asked to sign what is no checkpoint".to_owned())?;
+            Ok(NoteSignature::of_ml_dsa(&own, time, &secret.sign(&signed)?))
+        };
+        Ok(Self { key, sign: Arc::new(sign) })
     }
 
     pub fn key(&self) -> &VerifierKey {

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, time::Duration, time::Instant};
 
 use arc_swap::ArcSwapOption;
 use countersign_core::log::{checkpoint::InclusionProof, record::Leaf, status::Statuses, tree::Tree};
-use countersign_core::values::{key::PublicKey, verifier_key::VerifierKey};
+use countersign_core::values::verifier_key::VerifierKey;
 use countersign_store::machine::clock::{lock, read, write};
 use tokio::sync::watch;
 
@@ -32,8 +32,8 @@ pub(crate) struct LogState {
     pub(crate) started: Instant,
     /// Why the log does not go on or does not sign.
     pub(crate) trouble: ArcSwapOption<LogError>,
-    /// What each witness says it has seen, since the start.
-    pub(crate) answered: Mutex<BTreeMap<PublicKey, u64>>,
+    /// What each witness says it has seen, since the start, by its name.
+    pub(crate) answered: Mutex<BTreeMap<String, u64>>,
     /// What witnesses have seen, as far as the log must not forget it.
     pub(crate) seen: Mutex<SeenMemory>,
     /// Whether the tree was compared with what witnesses have seen.

@@ -28,7 +28,8 @@ const MAX_BEHIND: u64 = 120;
 
 #[derive(Debug)]
 pub struct LogWitness {
-    signer: CheckpointSigner,
+    /// One for each key. All of them have the witness's name.
+    signers: Vec<CheckpointSigner>,
     memory: WitnessMemory,
     /// The logs by the SHA-256 of their origins.
     logs: RwLock<BTreeMap<Sha256, Arc<WitnessedLog>>>,
@@ -52,15 +53,19 @@ pub struct WitnessedFigures {
 
 impl LogWitness {
     /// Opens the records of a witness in `dir`. Only one process has it open.
-    pub fn open(dir: &Path, signer: CheckpointSigner) -> Result<Self, WitnessMemoryError> {
-        Self::open_on(Disk::default(), dir, signer)
+    pub fn open(dir: &Path, signers: Vec<CheckpointSigner>) -> Result<Self, WitnessMemoryError> {
+        Self::open_on(Disk::default(), dir, signers)
     }
 
     /// Opens the records as [`LogWitness::open`] does, on a disk that a test can make fail.
-    pub fn open_on(disk: Disk, dir: &Path, signer: CheckpointSigner) -> Result<Self, WitnessMemoryError> {
+    pub fn open_on(
+        disk: Disk,
+        dir: &Path,
+        signers: Vec<CheckpointSigner>,
+    ) -> Result<Self, WitnessMemoryError> {
         let (memory, is_learning) = (WitnessMemory::open(disk, dir)?, AtomicBool::new(false));
         let (logs, known, started) = (RwLock::default(), Mutex::default(), Instant::now());
-        Ok(Self { signer, memory, logs, known, started, is_learning })
+        Ok(Self { signers, memory, logs, known, started, is_learning })
     }
 
     /// Tests stop it between two steps.
@@ -70,8 +75,13 @@ impl LogWitness {
         self
     }
 
-    pub fn key(&self) -> &VerifierKey {
-        self.signer.key()
+    pub fn keys(&self) -> Vec<VerifierKey> {
+        self.signers.iter().map(|signer| signer.key().clone()).collect()
+    }
+
+    /// Whether a log has a key of this witness. Each needs a key of its own.
+    pub fn has_key_of(&self, log: &VerifierKey) -> bool {
+        self.signers.iter().any(|signer| signer.key().bytes() == log.bytes())
     }
 
     /// A log to serve as an ordinary witness. All keys have the origin as their name.
@@ -208,7 +218,7 @@ impl LogWitness {
         keys: Vec<VerifierKey>,
         rate: Option<LogRate>,
     ) -> Result<Arc<WitnessedLog>, WitnessMemoryError> {
-        let newest = self.memory.load(origin, &keys, self.key())?;
+        let newest = self.memory.load(origin, &keys, &self.keys())?;
         let stop = self.memory.load_stop(origin)?;
         let doubtful = self.memory.load_doubtful(origin, &keys);
         let record = Mutex::new(LogRecord { newest, stop, doubtful });
@@ -268,9 +278,13 @@ impl LogWitness {
         }
     }
 
-    /// Cosigns a checkpoint, as `add-checkpoint` asks. Waits for the disk. Requests of a log are looked at one after
-    /// the other, so none can go back behind another one.
-    pub fn add_checkpoint(&self, request: &WitnessRequest, now: u64) -> Result<Cosignature, CosignRefusal> {
+    /// Cosigns a checkpoint with each key, as `add-checkpoint` asks. Waits for the disk. Requests of a log are looked at one
+    /// after the other, so none can go back behind another one.
+    pub fn add_checkpoint(
+        &self,
+        request: &WitnessRequest,
+        now: u64,
+    ) -> Result<Vec<Cosignature>, CosignRefusal> {
         let (log, signed) = self.identify(&request.note)?;
         let mut record = log.lock();
         let is_forked = self.look_for_fork(&log, &mut record, &signed)?;
@@ -364,7 +378,7 @@ impl LogWitness {
         record: &mut LogRecord,
         signed: SignedCheckpoint,
         now: u64,
-    ) -> Result<Cosignature, CosignRefusal> {
+    ) -> Result<Vec<Cosignature>, CosignRefusal> {
         if let Some(stop) = &record.stop {
             return Err(CosignRefusal::Stopped(stop.reason.clone()));
         }
@@ -390,20 +404,21 @@ impl LogWitness {
             rate.take(size > record.size(), self.started.elapsed())?;
         }
         self.memory.note(CosignStep::Examined);
-        let line = self.signer.cosign(signed.text(), now.max(last)).map_err(CosignRefusal::Signer)?;
+        let lines = self.signers.iter().map(|signer| signer.cosign(signed.text(), now.max(last)));
+        let lines = lines.collect::<Result<Vec<_>, _>>().map_err(CosignRefusal::Signer)?;
         self.memory.note(CosignStep::Cosigned);
         let mut cosigned = signed;
-        let added = cosigned.add_cosignatures(&[line], std::slice::from_ref(self.key()));
+        let added = cosigned.add_cosignatures(&lines, &self.keys());
         let added = added.map_err(|error| CosignRefusal::Signer(error.to_string()))?;
-        let cosignature = added.into_iter().next();
-        let cosignature =
-            cosignature.ok_or_else(|| CosignRefusal::Signer("it signs with another key".to_owned()))?;
+        if added.len() < self.signers.len() {
+            return Err(CosignRefusal::Signer("it signs with another key".to_owned()));
+        }
         self.memory.keep(&cosigned)?;
         if let Some(replay) = log.replay() {
             replay.keep_up_to(&cosigned);
         }
         record.newest = Some(cosigned);
-        Ok(cosignature)
+        Ok(added)
     }
 
     /// Whether the log contradicts itself, or what was replayed. If that is new, the evidence is on disk afterwards, and

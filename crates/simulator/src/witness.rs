@@ -82,7 +82,9 @@ impl SimWitness {
         let Some(witness) = &self.witness else { return Ok(None) };
         // Its clock is set on and back.
         let now = 10_000 + chance.below(400) as u64;
-        let asked = catch_unwind(AssertUnwindSafe(|| witness.add_checkpoint(request, now)));
+        // It has one key.
+        let ask = || witness.add_checkpoint(request, now).map(|mut cosigned| cosigned.remove(0));
+        let asked = catch_unwind(AssertUnwindSafe(ask));
         script.note_steps("witness ", self.disk.take_trace());
         if self.disk.is_down() {
             self.power_up(chance, script)?;
@@ -138,7 +140,8 @@ impl SimWitness {
     }
 
     fn open(&self) -> Result<LogWitness, String> {
-        let witness = LogWitness::open_on(self.disk.disk(), &self.dir.path().join("witness"), self.signer());
+        let (dir, signers) = (self.dir.path().join("witness"), vec![self.signer()]);
+        let witness = LogWitness::open_on(self.disk.disk(), &dir, signers);
         let witness = witness.map_err(|error| error.to_string())?;
         witness.add_log(vec![log_key()]).map_err(|error| error.to_string())?;
         Ok(witness)

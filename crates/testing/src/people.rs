@@ -2,8 +2,12 @@
 
 use std::fmt::Write as _;
 
+use countersign_core::log::note::{NoteSignature, cosigned_bytes};
 use countersign_core::values::key::{PublicKey, SecretKey};
-use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
+use countersign_core::values::ml_dsa::MlDsaKey;
+use countersign_core::values::verifier_key::{KeyKind, TypedKey, VerifierKey};
+use ml_dsa::signature::{Keypair as _, Signer as _};
+use ml_dsa::{MlDsa44, Seed, SigningKey};
 
 /// The key that grows from the seed of 32 times `n`.
 pub fn key(n: u8) -> SecretKey {
@@ -44,6 +48,19 @@ pub fn log_key() -> VerifierKey {
 pub fn witness_key(n: u8) -> VerifierKey {
     let name = format!("witness{n}.example/w");
     VerifierKey::new(&name, KeyKind::Witness, key(100 + n).public_key()).expect("a name")
+}
+
+/// The ML-DSA-44 key of the witness of this name, which grows from the seed of 32 times `n`.
+pub fn ml_dsa_key(name: &str, n: u8) -> VerifierKey {
+    let public = SigningKey::<MlDsa44>::from_seed(&Seed::from([n; 32])).verifying_key().encode();
+    VerifierKey::of(name, TypedKey::MlDsaWitness(MlDsaKey::from_bytes(public.into()))).expect("a name")
+}
+
+/// Cosigns the text of a checkpoint with that key.
+pub fn ml_dsa_cosign(name: &str, n: u8, text: &str, time: u64) -> NoteSignature {
+    let signed = cosigned_bytes(text, name, time).expect("a checkpoint");
+    let signature = SigningKey::<MlDsa44>::from_seed(&Seed::from([n; 32])).try_sign(&signed);
+    NoteSignature::of_ml_dsa(&ml_dsa_key(name, n), time, &signature.expect("a signature").encode().into())
 }
 
 const BUILDERS: &str = "builders";

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use countersign_core::rules::place::path_of_url;
 use countersign_core::values::{path::PathError, path::RepoPath, verifier_key::VerifierKey};
 use countersign_server::follow::{
@@ -68,7 +68,13 @@ time comes.")]
 #[derive(Debug, Subcommand)]
 pub(crate) enum WitnessCommand {
     /// Make a key for a witness: FILE and FILE.pub
-    #[command(override_usage = "countersign admin witness init --key <FILE> --name <NAME>")]
+    #[command(
+        override_usage = "countersign admin witness init --key <FILE> --name <NAME> [--type <TYPE>]",
+        after_help = "\
+With `--type both`, the second key is FILE.ml-dsa with FILE.ml-dsa.pub, and `countersign witness` takes both: \
+--key FILE --ml-dsa-key FILE.ml-dsa. However many keys a witness has, it counts once. C2SP asks new witnesses for \
+ML-DSA-44, which a quantum computer does not break; many logs and clients know only Ed25519 yet."
+    )]
     Init(WitnessInitArgs),
     /// Cosign a forked log again
     #[command(after_help = "\
@@ -84,6 +90,18 @@ pub(crate) struct WitnessInitArgs {
     /// The name under which the witness signs, for all time; the host's name is usual
     #[arg(long, value_name = "NAME")]
     pub(crate) name: String,
+
+    /// What it signs with
+    #[arg(long = "type", value_name = "TYPE", default_value = "ed25519")]
+    pub(crate) key_type: WitnessKeyType,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WitnessKeyType {
+    Ed25519,
+    #[value(name = "ml-dsa-44")]
+    MlDsa44,
+    Both,
 }
 
 #[derive(Debug, Subcommand)]
@@ -226,6 +244,10 @@ pub(crate) struct WitnessArgs {
     /// The name of the witness [default: the comment in the key file]
     #[arg(long, value_name = "NAME", env = "COUNTERSIGN_WITNESS_NAME", hide_env_values = true)]
     pub(crate) name: Option<String>,
+
+    /// A second key, of type ML-DSA-44, with which it signs as well
+    #[arg(long, value_name = "FILE", env = "COUNTERSIGN_WITNESS_ML_DSA_KEY", hide_env_values = true)]
+    pub(crate) ml_dsa_key: Option<PathBuf>,
 
     /// The key of the server's log [default: the one that the server shows the first time]
     #[arg(long, value_name = "VKEY", value_parser = VerifierKey::parse_log)]

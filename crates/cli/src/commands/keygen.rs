@@ -70,7 +70,7 @@ impl MadeKey {
             let created = DirBuilder::new().recursive(true).mode(0o700).create(dir);
             created.map_err(|error| CliError::file("created", dir, error))?;
         }
-        write_pair(&self.private, &self.pair, &self.line)
+        write_pair(&self.private, &self.pair.private, &self.line)
     }
 }
 
@@ -131,8 +131,8 @@ fn choose_passphrase(
 
 /// Writes a key, and its public `line` beside it: both files or none, unless the machine stops in between. Then what is there
 /// is no key, or one without its `.pub`, which `ssh-keygen -y` makes again.
-pub(super) fn write_pair(path: &Path, key: &NewKey, line: &str) -> Result<(), CliError> {
-    write_new(path, key.private.as_bytes(), 0o600)?;
+pub(super) fn write_pair(path: &Path, private: &SecretBytes, line: &str) -> Result<(), CliError> {
+    write_new(path, private.as_bytes(), 0o600)?;
     write_new(&add_suffix(path, ".pub"), format!("{line}\n").as_bytes(), 0o644).inspect_err(|_| {
         // The error that led here is the one to report.
         let _ = fs::remove_file(path);

@@ -3,25 +3,27 @@
 mod check;
 
 use std::{
-    env, future::pending, io, io::Write as _, os::unix::process::CommandExt as _, path::Path,
+    env, future::pending, io, io::Write as _, os::unix::process::CommandExt as _, path::Path, path::PathBuf,
     process::Command, time::Duration,
 };
 
 use countersign_core::log::policy::Policy;
 use countersign_core::values::bounds::{LOG_LISTS, POLICY_BYTES};
-use countersign_core::values::{verifier_key::KeyKind, verifier_key::VerifierKey};
+use countersign_core::values::verifier_key::{KeyKind, VerifierKey, VerifierKeyError};
+use countersign_log::CheckpointSigner;
 use countersign_server::follow::{network::LogListSource, witness::WitnessSettings};
 use countersign_server::operate::{config::GivenSettings, config::LogFormat, config::Settings, observe};
 use countersign_server::serve::{start, start::Running};
 use countersign_store::machine::clock::Clock;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
 
-use crate::args::{GlobalArgs, WitnessArgs, WitnessInitArgs};
-use crate::commands::{keygen::write_pair, serve::check::read_log_key};
-use crate::words::{error::CliError, error::shown_path, output::Output};
-use crate::{client::session, keys, keys::SigningKey, settings::config_dir::read_bounded};
+use crate::args::{GlobalArgs, WitnessArgs, WitnessInitArgs, WitnessKeyType};
+use crate::commands::{keygen::check_absent, keygen::write_pair, serve::check::read_log_key};
+use crate::keys::{SecretBytes, witness_key::WitnessKey, witness_key::generate_ml_dsa};
+use crate::words::{error::CliError, error::add_suffix, error::shown_path, output::Output};
+use crate::{client::session, keys, settings::config_dir::read_bounded};
 
 /// How much longer than its fetches a request under way may take, once the signal to stop came.
 const DRAIN_MARGIN: Duration = Duration::from_secs(15);
@@ -182,19 +184,23 @@ const NAME_HINT: &str = "something like witness.example.org is usual: no spaces,
 /// Runs `countersign witness`.
 pub(crate) fn witness(global: &GlobalArgs, args: WitnessArgs, output: Output) -> Result<(), CliError> {
     let path = key_path(global)?;
-    let key = SigningKey::load_for_service(path, output)?;
+    let key = WitnessKey::load(path, output)?;
     let name = match &args.name {
         Some(name) => name.clone(),
-        None => keys::read_comment(path)?.ok_or_else(|| {
+        None => key.read_name(path)?.ok_or_else(|| {
             let message = format!("the key {} has no name in it", shown_path(path));
             CliError::usage(message, "pass --name NAME")
         })?,
     };
-    let named = VerifierKey::new(&name, KeyKind::Witness, key.public_key()).map_err(|error| {
-        CliError::usage(format!("a witness cannot be called `{name}`: {error}"), NAME_HINT)
-    })?;
+    let mut keys = vec![key];
+    if let Some(path) = &args.ml_dsa_key {
+        keys.push(load_second(path, &name, &args, &keys, output)?);
+    }
+    let signers = keys.into_iter().map(|key| key.into_signer(&name)).collect::<Result<_, _>>();
     let settings = WitnessSettings {
-        signer: key.into_checkpoint_signer(named),
+        signers: signers.map_err(|error| {
+            CliError::usage(format!("a witness cannot be called `{name}`: {error}"), NAME_HINT)
+        })?,
         log_key: args.log_key.clone(),
         logs: args.policy.as_deref().map(read_policy_logs).transpose()?.unwrap_or_default(),
         lists: read_lists(&args.log_list)?,
@@ -203,27 +209,104 @@ pub(crate) fn witness(global: &GlobalArgs, args: WitnessArgs, output: Output) ->
     run(args.into_settings(settings), output)
 }
 
+/// The second key: one of each type, and both of one witness.
+fn load_second(
+    path: &Path,
+    name: &str,
+    args: &WitnessArgs,
+    first: &[WitnessKey],
+    output: Output,
+) -> Result<WitnessKey, CliError> {
+    let shown = shown_path(path);
+    let key = WitnessKey::load(path, output)?;
+    let written = if args.name.is_none() { key.read_name(path)? } else { None };
+    if let Some(other) = written.filter(|written| written != name) {
+        let message =
+            format!("the key {shown} is that of the witness `{other}`, and the other one that of `{name}`");
+        return Err(CliError::usage(message, "a witness has one name: pass --name NAME, or another key"));
+    }
+    match (key, first) {
+        (key @ WitnessKey::MlDsa { .. }, [WitnessKey::Ed25519(_)]) => Ok(key),
+        (WitnessKey::MlDsa { .. } | WitnessKey::Ed25519(_), _) => Err(CliError::usage(
+            format!("{shown} is not a second key of another type"),
+            "pass an Ed25519 key as --key and an ML-DSA-44 key as --ml-dsa-key, or the only key as --key",
+        )),
+    }
+}
+
+/// A new key of a witness, and what becomes of it.
+struct MadeKey {
+    path: PathBuf,
+    private: SecretBytes,
+    /// What stands in the file with the public half.
+    line: String,
+    key: VerifierKey,
+}
+
+impl MadeKey {
+    fn make(path: PathBuf, name: &str, is_ml_dsa: bool) -> Result<Self, CliError> {
+        let bad_name = |error: VerifierKeyError| CliError::usage(error.to_string(), NAME_HINT);
+        if is_ml_dsa {
+            let (private, secret) = generate_ml_dsa(name)?;
+            let key = CheckpointSigner::with_ml_dsa(name, secret).map_err(bad_name)?.key().clone();
+            return Ok(Self { path, private, line: key.to_string(), key });
+        }
+        let new = keys::generate(name, None)?;
+        let key = VerifierKey::new(name, KeyKind::Witness, new.public).map_err(bad_name)?;
+        Ok(Self { path, private: new.private, line: new.public.to_ssh_line(name), key })
+    }
+
+    fn to_json(&self) -> Value {
+        let (file, name) = (shown_path(&self.path), self.key.name());
+        json!({ "key_file": file, "name": name, "witness": self.key.to_string() })
+    }
+}
+
 /// Runs `countersign admin witness init`.
 pub(crate) fn init_witness(
     global: &GlobalArgs,
     args: &WitnessInitArgs,
     output: Output,
 ) -> Result<(), CliError> {
-    let path = key_path(global)?;
-    let new = keys::generate(&args.name, None)?;
-    let key = VerifierKey::new(&args.name, KeyKind::Witness, new.public)
-        .map_err(|error| CliError::usage(error.to_string(), NAME_HINT))?;
-    write_pair(path, &new, &new.public.to_ssh_line(&args.name))?;
-    let shown = shown_path(path);
+    let (path, name) = (key_path(global)?, &args.name);
+    let make = |suffix, is_ml_dsa| MadeKey::make(add_suffix(path, suffix), name, is_ml_dsa);
+    let made = match args.key_type {
+        WitnessKeyType::Ed25519 => vec![make("", false)?],
+        WitnessKeyType::MlDsa44 => vec![make("", true)?],
+        WitnessKeyType::Both => vec![make("", false)?, make(".ml-dsa", true)?],
+    };
+    for MadeKey { path, .. } in &made {
+        check_absent(path)?;
+        check_absent(&add_suffix(path, ".pub"))?;
+    }
+    for MadeKey { path, private, line, .. } in &made {
+        write_pair(path, private, line)?;
+    }
+    let files: Vec<String> = made.iter().map(|made| shown_path(&made.path).to_string()).collect();
+    let (keys, these) = match files.as_slice() {
+        [only] => (format!("key {only}"), "this line"),
+        [..] => (
+            format!("keys {}", files.join(" and ")),
+            "these lines, whose keys belong into one group and count once,",
+        ),
+    };
+    let in_policy = |(made, suffix): (&MadeKey, &str)| {
+        let key = output.strong(&made.key.to_string());
+        format!("witness {}{suffix} {key} https://ADDRESS\n", name.replace('/', "-"))
+    };
     let text = format!(
-        "Made the key {shown}. Begin to witness with it:\n\n\
-         countersign witness URL --key {shown} --data-dir DIR --listen ADDR:PORT\n\n\
-         Give the operator of the log this line for the witnesses file, with the address at which you can be reached, or \
-         without one if you use --poll:\n\nwitness {} {} https://ADDRESS\n",
-        args.name.replace('/', "-"),
-        output.strong(&key.to_string()),
+        "Made the {keys}. Begin to witness:\n\n\
+         countersign witness URL --key {} --data-dir DIR --listen ADDR:PORT\n\n\
+         Give the operator of the log {these} for the witnesses file, with the address at which you can be reached, or \
+         without one if you use --poll:\n\n{}",
+        files.join(" --ml-dsa-key "),
+        made.iter().zip(["", "-ml-dsa"]).map(in_policy).collect::<String>(),
     );
-    output.result(&text, &json!({ "key_file": shown, "name": args.name, "witness": key.to_string() }))
+    let mut answer = made[0].to_json();
+    if let Some(second) = made.get(1) {
+        answer["second"] = second.to_json();
+    }
+    output.result(&text, &answer)
 }
 
 fn key_path(global: &GlobalArgs) -> Result<&Path, CliError> {

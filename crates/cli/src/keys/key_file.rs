@@ -296,7 +296,7 @@ fn encrypt(key: &PrivateKey, passphrase: &SecretBytes) -> Result<PrivateKey, Cli
     key.encrypt_with(Cipher::Aes256Ctr, kdf, check, passphrase.as_bytes()).map_err(unwritable)
 }
 
-fn random(length: usize) -> Result<Vec<u8>, CliError> {
+pub(super) fn random(length: usize) -> Result<Vec<u8>, CliError> {
     let mut bytes = vec![0; length];
     getrandom::fill(&mut bytes).map_err(no_randomness)?;
     Ok(bytes)

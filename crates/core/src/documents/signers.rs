@@ -325,7 +325,7 @@ impl SignersFile {
             .transparency
             .iter()
             .flat_map(Transparency::verifier_keys)
-            .find(|key| keys.contains(&key.key()) || self.has_registrar(&key.key()))
+            .find(|named| named.ed25519().is_some_and(|key| keys.contains(&key) || self.has_registrar(&key)))
         {
             None => Ok(()),
             Some(key) => {

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer, ser::SerializeStruct as _};
 use crate::documents::fields::parse_threshold;
 use crate::values::bounds::{PROOF_AGE_SECONDS, SIGNERS_FILE_WITNESSES};
 use crate::values::json::{Field, FromField, ParseError};
-use crate::values::{key::PublicKey, shown::quoted, verifier_key::KeyKind, verifier_key::VerifierKey};
+use crate::values::{shown::quoted, verifier_key::KeyKind, verifier_key::VerifierKey};
 
 /// How old a proof can be, in seconds.
 pub const MAX_AGES: RangeInclusive<u64> = 60..=PROOF_AGE_SECONDS as u64;
@@ -24,13 +24,13 @@ pub struct Transparency {
     max_age_seconds: Option<u64>,
 }
 
-/// Witnesses, of which `threshold` must have cosigned.
+/// Keys of witnesses, of which `threshold` must have cosigned. However many keys a witness has here, it counts once (D264).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WitnessGroup {
     pub threshold: usize,
     pub keys: Vec<VerifierKey>,
     /// The witnesses that replay the rules, by the word of the admins (D213).
-    pub replaying: BTreeSet<PublicKey>,
+    pub replaying: BTreeSet<VerifierKey>,
 }
 
 impl WitnessGroup {
@@ -40,7 +40,12 @@ impl WitnessGroup {
     }
 
     pub fn replays(&self, witness: &VerifierKey) -> bool {
-        self.replaying.contains(&witness.key())
+        self.replaying.contains(witness)
+    }
+
+    /// The number of witnesses: those with several keys count once.
+    pub fn witnesses(&self) -> usize {
+        self.keys.iter().map(VerifierKey::name).collect::<BTreeSet<_>>().len()
     }
 }
 
@@ -110,15 +115,22 @@ fn parse_group(field: &Field<'_>, seen: &mut SeenKeys) -> Result<WitnessGroup, P
             return Err(entry.error(format!("the key of {name} is the log's or another witness's already")));
         }
         if replays {
-            replaying.insert(key.key());
+            replaying.insert(key.clone());
+        }
+        if seen.earlier_groups.contains(key.name()) {
+            let name = quoted(key.name());
+            return Err(entry
+                .error(format!("the witness {name} is in another group; all of its keys belong into one")));
         }
         keys.push(key);
     }
     if keys.is_empty() {
         return Err(list.error("must have at least one witness"));
     }
-    let threshold = object.with("threshold", |field| parse_threshold(field, keys.len()))?;
-    Ok(WitnessGroup { threshold, keys, replaying })
+    seen.earlier_groups.extend(keys.iter().map(|key| key.name().to_owned()));
+    let mut group = WitnessGroup { threshold: 0, keys, replaying };
+    group.threshold = object.with("threshold", |field| parse_threshold(field, group.witnesses()))?;
+    Ok(group)
 }
 
 /// A key alone, or an object with it for a witness that replays. So each witness has one spelling.
@@ -146,14 +158,16 @@ fn parse_max_age(field: &Field<'_>) -> Result<u64, ParseError> {
 /// Keys seen so far. Two with the same name and id could not be told apart in a checkpoint.
 #[derive(Default)]
 struct SeenKeys {
-    keys: BTreeSet<PublicKey>,
+    keys: BTreeSet<Vec<u8>>,
     short: BTreeSet<String>,
+    /// The names of witnesses in the groups before this one.
+    earlier_groups: BTreeSet<String>,
 }
 
 impl SeenKeys {
     /// Notes a key, and returns whether it is new.
     fn insert(&mut self, key: &VerifierKey) -> bool {
-        self.keys.insert(key.key()) && self.short.insert(key.short())
+        self.keys.insert(key.bytes().to_vec()) && self.short.insert(key.short())
     }
 }
 

@@ -7,8 +7,8 @@ use thiserror::Error;
 use crate::log::note::{MAX_NUMBER, Note, NoteError, NoteSignature, NoteSigner, parse_number};
 use crate::log::tree::{Hash, TreeHead, empty_root, parse_hash, write_hash};
 use crate::values::bounds::{KEY_NAME_BYTES, PROOF_HASHES, WITNESS_REQUEST_BYTES};
-use crate::values::key::{PublicKey, SecretKey};
-use crate::values::{shown::is_unseen, shown::quoted, verifier_key::KeyKind, verifier_key::VerifierKey};
+use crate::values::{key::SecretKey, shown::is_unseen, shown::quoted};
+use crate::values::{verifier_key::KeyKind, verifier_key::VerifierKey};
 
 /// The whole log at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,8 +26,8 @@ pub struct SignedCheckpoint {
     /// The text, with the extension lines that other logs have. Ours writes none.
     text: String,
     log: NoteSigner,
-    /// The newest of each witness, by its key.
-    cosignatures: BTreeMap<PublicKey, Cosignature>,
+    /// The newest of each key of a witness, by the key alone.
+    cosignatures: BTreeMap<Vec<u8>, Cosignature>,
 }
 
 /// The word of a witness that, at `time`, this was the largest tree that it had seen of the log.
@@ -123,7 +123,7 @@ impl SignedCheckpoint {
         Ok(signed)
     }
 
-    /// Adds the cosignatures of known witnesses among these lines, and gives them. A witness keeps its newest one.
+    /// Adds the cosignatures of known witnesses among these lines, and gives them. A key keeps its newest one.
     pub fn add_cosignatures(
         &mut self,
         lines: &[NoteSignature],
@@ -136,7 +136,7 @@ impl SignedCheckpoint {
             // Only witnesses sign with a time.
             let Some(time) = signer.time else { continue };
             let cosignature = Cosignature { witness: signer.key, time, line: signer.line };
-            let key = cosignature.witness.key();
+            let key = cosignature.witness.bytes().to_vec();
             if self.cosignatures.get(&key).is_none_or(|newest| newest.time < time) {
                 self.cosignatures.insert(key, cosignature.clone());
             }
@@ -177,7 +177,7 @@ impl SignedCheckpoint {
         note
     }
 
-    /// A witness's cosignature with a key in memory.
+    /// A witness's cosignature with an Ed25519 key in memory.
     pub fn cosign(&self, witness: &VerifierKey, secret: &SecretKey, time: u64) -> Cosignature {
         let time = time.clamp(1, MAX_NUMBER);
         let line = NoteSignature::sign(&self.text, witness, secret, time);

@@ -5,12 +5,15 @@ use std::{fmt, str::FromStr};
 use thiserror::Error;
 
 use crate::values::bounds::{NOTE_BYTES, NOTE_SIGNATURES};
-use crate::values::key::{SecretKey, Signature, decode_padded_base64, encode_base64};
-use crate::values::{shown::quoted, verifier_key::KeyKind, verifier_key::VerifierKey};
+use crate::values::key::{PublicKey, SecretKey, Signature, decode_padded_base64, encode_base64};
+use crate::values::{ml_dsa::ML_DSA_SIGNATURE_BYTES, shown::quoted};
+use crate::values::{verifier_key::KeyKind, verifier_key::TypedKey, verifier_key::VerifierKey};
 
 /// The largest size of a tree, and the latest time: what every implementation can hold.
 pub const MAX_NUMBER: u64 = (1 << 63) - 1;
 const LINE_BEGINNING: &str = "— ";
+/// The first bytes of what an ML-DSA-44 key signs.
+const LABEL: &[u8] = b"subtree/v1\n\0";
 
 /// A text with signatures, well-formed. Well-formed; which of them are right only `signers` says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,11 +117,20 @@ impl NoteSignature {
 
     /// A witness's signature over what [`cosigned_text`] gives.
     pub fn of_witness(key: &VerifierKey, time: u64, signature: Signature) -> Self {
-        let bytes = [time.to_be_bytes().as_slice(), signature.ed25519_bytes()].concat();
+        Self::with_time(key, time, signature.ed25519_bytes())
+    }
+
+    /// A witness's ML-DSA-44 signature over what [`cosigned_bytes`] gives.
+    pub fn of_ml_dsa(key: &VerifierKey, time: u64, signature: &[u8; ML_DSA_SIGNATURE_BYTES]) -> Self {
+        Self::with_time(key, time, signature)
+    }
+
+    fn with_time(key: &VerifierKey, time: u64, signature: &[u8]) -> Self {
+        let bytes = [time.to_be_bytes().as_slice(), signature].concat();
         Self { name: key.name().to_owned(), id: key.id(), bytes }
     }
 
-    /// Signs with a key in memory. `time` is left out of a log's signature.
+    /// Signs with an Ed25519 key in memory. `time` is left out of a log's signature.
     pub fn sign(text: &str, key: &VerifierKey, secret: &SecretKey, time: u64) -> Self {
         match key.kind() {
             KeyKind::Log => Self::of_log(key, secret.sign_text(text.as_bytes())),
@@ -130,22 +142,32 @@ impl NoteSignature {
 
     /// The time if there is one; `None` if the signature does not verify.
     fn verify(&self, text: &str, key: &VerifierKey) -> Option<Option<u64>> {
-        let (time, signature) = match key.kind() {
-            KeyKind::Log => (None, self.bytes.as_slice()),
-            KeyKind::Witness => {
-                let (time, signature) = self.bytes.split_first_chunk()?;
-                // No time means that the witness does not say that this was its largest tree.
-                let time = Some(u64::from_be_bytes(*time)).filter(|time| (1..=MAX_NUMBER).contains(time))?;
-                (Some(time), signature)
+        match key.typed() {
+            TypedKey::Log(log) => is_signed(log, text, &self.bytes).then_some(None),
+            TypedKey::Witness(witness) => {
+                let (time, signature) = self.split_time()?;
+                is_signed(witness, &cosigned_text(text, time), signature).then_some(Some(time))
             }
-        };
-        let signature = Signature::from_bytes(signature.try_into().ok()?);
-        let verified = match time {
-            None => key.key().verify_text(text.as_bytes(), &signature),
-            Some(time) => key.key().verify_text(cosigned_text(text, time).as_bytes(), &signature),
-        };
-        verified.ok().map(|()| time)
+            TypedKey::MlDsaWitness(witness) => {
+                let (time, signature) = self.split_time()?;
+                let signed = cosigned_bytes(text, key.name(), time)?;
+                witness.has_signed(&signed, signature).then_some(Some(time))
+            }
+        }
     }
+
+    /// The time of a cosignature, and the signature. No time means that the witness does not say that this was its largest
+    /// tree.
+    fn split_time(&self) -> Option<(u64, &[u8])> {
+        let (time, signature) = self.bytes.split_first_chunk()?;
+        let time = Some(u64::from_be_bytes(*time)).filter(|time| (1..=MAX_NUMBER).contains(time))?;
+        Some((time, signature))
+    }
+}
+
+fn is_signed(key: &PublicKey, text: &str, signature: &[u8]) -> bool {
+    let signature = signature.try_into().map(Signature::from_bytes);
+    signature.is_ok_and(|signature| key.verify_text(text.as_bytes(), &signature).is_ok())
 }
 
 /// Writes the line with its line break.
@@ -156,9 +178,21 @@ impl fmt::Display for NoteSignature {
     }
 }
 
-/// What a witness signs: a time, and the text of a checkpoint.
+/// What an Ed25519 key of a witness signs: a time, and the text of a checkpoint.
 pub fn cosigned_text(text: &str, time: u64) -> String {
     format!("cosignature/v1\ntime {time}\n{text}")
+}
+
+/// What an ML-DSA-44 key of a witness signs: its name, a time, and origin, size and root of a checkpoint; of its extension
+/// lines nothing (D263). `None` if the text is no checkpoint, or a name too long.
+pub fn cosigned_bytes(text: &str, name: &str, time: u64) -> Option<Vec<u8>> {
+    let mut lines = text.split('\n');
+    let (origin, size, root) = (lines.next()?, parse_number(lines.next()?)?, lines.next()?);
+    let root = decode_padded_base64(root).filter(|root| root.len() == 32)?;
+    let named = |name: &str| Some([&[u8::try_from(name.len()).ok()?], name.as_bytes()].concat());
+    // All leaves, from the first one on.
+    let leaves = [0_u64.to_be_bytes(), size.to_be_bytes()].concat();
+    Some([LABEL, &named(name)?, &time.to_be_bytes(), &named(origin)?, &leaves, &root].concat())
 }
 
 /// A number of a log, in the one spelling that it has.

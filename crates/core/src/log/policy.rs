@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::documents::transparency::{MAX_AGES, WitnessGroup};
 use crate::values::bounds::{POLICY_BYTES, POLICY_ENTRIES};
 use crate::values::verifier_key::{KeyKind, VerifierKey, VerifierKeyError};
-use crate::values::{key::PublicKey, shown::quoted, time::parse_span};
+use crate::values::{shown::quoted, time::parse_span};
 use crate::{log::note::parse_plain, rules::quorum};
 
 /// The name that stands for "no cosignature is needed".
@@ -81,7 +81,9 @@ pub enum PolicyFault {
     Unknown(String),
     #[error("{} is a member already, and can count only once", quoted(.0))]
     MemberTwice(String),
-    #[error("the count must be between 1 and {0}, the number of members")]
+    #[error("the witness {} counts in another group already; all of its keys belong into one group", quoted(.0))]
+    WitnessTwice(String),
+    #[error("the count must be between 1 and {0}, the number of members; the keys of one witness count once")]
     Threshold(usize),
     #[error("a policy has exactly one line `quorum`")]
     Quorum,
@@ -150,16 +152,21 @@ impl Policy {
         self.witnesses.iter().map(|witness| witness.key.clone()).collect()
     }
 
-    /// Whether these keys are enough. They are a set: no witness counts twice.
-    pub fn is_met(&self, cosigned: &BTreeSet<PublicKey>) -> bool {
+    /// The keys of the witness of this name.
+    pub fn keys_of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a VerifierKey> {
+        self.witnesses.iter().map(|witness| &witness.key).filter(move |key| key.name() == name)
+    }
+
+    /// Whether these keys are enough. However many keys of a witness are there, it counts once.
+    pub fn is_met(&self, cosigned: &BTreeSet<VerifierKey>) -> bool {
         self.tree.as_ref().is_none_or(|tree| tree.is_met(cosigned))
     }
 
     /// The latest time at which enough witnesses had seen this as the newest state: the largest T such that the
     /// cosignatures of time ≥ T meet the quorum. `None` if they do not, or if none is needed.
-    pub fn as_of(&self, cosignatures: impl IntoIterator<Item = (PublicKey, u64)>) -> Option<u64> {
+    pub fn as_of(&self, cosignatures: impl IntoIterator<Item = (VerifierKey, u64)>) -> Option<u64> {
         let tree = self.tree.as_ref()?;
-        let mut newest_first: Vec<(u64, PublicKey)> =
+        let mut newest_first: Vec<(u64, VerifierKey)> =
             cosignatures.into_iter().map(|(key, time)| (time, key)).collect();
         newest_first.sort_unstable_by(|a, b| b.cmp(a));
         let mut cosigned = BTreeSet::new();
@@ -169,15 +176,15 @@ impl Policy {
         })
     }
 
-    /// The keys that count for the quorum. A policy can name other witnesses too.
-    pub fn quorum_keys(&self) -> BTreeSet<PublicKey> {
-        self.tree.as_ref().map(QuorumTree::keys).unwrap_or_default()
+    /// The witnesses that count for the quorum, each with its keys. A policy can name other witnesses too.
+    pub fn quorum_witnesses(&self) -> Vec<&BTreeSet<VerifierKey>> {
+        self.tree.as_ref().map(QuorumTree::witnesses).unwrap_or_default()
     }
 
-    /// The witnesses that replay the rules, by the word of the policy.
-    pub fn replaying_keys(&self) -> BTreeSet<PublicKey> {
+    /// The keys of witnesses that replay the rules, by the word of the policy.
+    pub fn replaying_keys(&self) -> BTreeSet<VerifierKey> {
         let replaying = self.witnesses.iter().filter(|witness| witness.replays);
-        replaying.map(|witness| witness.key.key()).collect()
+        replaying.map(|witness| witness.key.clone()).collect()
     }
 
     /// How old a proof can be, if the policy says so.
@@ -235,7 +242,10 @@ struct PolicyReader {
     quorum: Option<PolicyQuorum>,
     defined: BTreeMap<String, QuorumTree>,
     members: BTreeSet<String>,
-    keys: BTreeSet<PublicKey>,
+    /// The group in which each witness counts, by the name of its keys.
+    counted: BTreeMap<String, String>,
+    /// The keys alone: one under two names would be two witnesses.
+    keys: BTreeSet<Vec<u8>>,
     /// Names and ids as they stand in signatures. Two keys with both alike could not be told apart there.
     ids: BTreeSet<String>,
     max_age: Option<Duration>,
@@ -287,7 +297,7 @@ impl PolicyReader {
 
     fn add_witness(&mut self, name: &str, key: VerifierKey, url: Option<String>) -> Result<(), PolicyFault> {
         self.add_key(&key)?;
-        self.define(name, QuorumTree::Witness(key.key()))?;
+        self.define(name, QuorumTree::Witness([key.clone()].into()))?;
         self.witnesses.push(PolicyWitness { name: name.to_owned(), key, url, replays: false });
         check_count(self.witnesses.len())
     }
@@ -309,13 +319,19 @@ impl PolicyReader {
         let mut trees = Vec::new();
         for member in members {
             let tree = self.defined.get(member).ok_or_else(|| PolicyFault::Unknown(member.clone()))?;
-            trees.push(tree.clone());
             if !self.members.insert(member.clone()) {
                 return Err(PolicyFault::MemberTwice(member.clone()));
             }
+            if let Some(witness) = tree.witness_name() {
+                let group = self.counted.entry(witness.to_owned()).or_insert_with(|| name.to_owned());
+                if group != name {
+                    return Err(PolicyFault::WitnessTwice(witness.to_owned()));
+                }
+            }
+            add_member(&mut trees, tree.clone());
         }
-        if threshold == 0 || threshold > members.len() {
-            return Err(PolicyFault::Threshold(members.len()));
+        if threshold == 0 || threshold > trees.len() {
+            return Err(PolicyFault::Threshold(trees.len()));
         }
         self.define(name, QuorumTree::Group { threshold, members: trees })?;
         self.groups.push(PolicyGroup { name: name.to_owned(), threshold, members: members.to_vec() });
@@ -333,7 +349,7 @@ impl PolicyReader {
     }
 
     fn add_key(&mut self, key: &VerifierKey) -> Result<(), PolicyFault> {
-        let is_new = self.keys.insert(key.key()) && self.ids.insert(key.short());
+        let is_new = self.keys.insert(key.bytes().to_vec()) && self.ids.insert(key.short());
         if is_new { Ok(()) } else { Err(PolicyFault::KeyTwice(key.name().to_owned())) }
     }
 
@@ -346,6 +362,17 @@ impl PolicyReader {
         let Self { logs, witnesses, groups, quorum, max_age, .. } = self;
         let PolicyQuorum { name: quorum, tree } = quorum.ok_or(PolicyFault::Quorum)?;
         Ok(Policy { logs, witnesses, groups, quorum, tree, max_age })
+    }
+}
+
+/// Adds a member to a group. The keys of one witness become one member, so that it counts once (D264).
+fn add_member(members: &mut Vec<QuorumTree>, member: QuorumTree) {
+    let same = members
+        .iter_mut()
+        .find(|known| known.witness_name().is_some_and(|name| member.witness_name() == Some(name)));
+    match (same, member) {
+        (Some(QuorumTree::Witness(known)), QuorumTree::Witness(keys)) => known.extend(keys),
+        (_, member) => members.push(member),
     }
 }
 
@@ -363,11 +390,15 @@ fn check_count(count: usize) -> Result<(), PolicyFault> {
 
 // How many witnesses are enough: a tree of groups, as policies define it (D85).
 
-/// Each key occurs once in a tree, which is why what follows is exact.
+/// Each witness occurs once in a tree, which is why what follows is exact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum QuorumTree {
-    Witness(PublicKey),
-    Group { threshold: usize, members: Vec<QuorumTree> },
+    /// The keys of one witness, any of which will do.
+    Witness(BTreeSet<VerifierKey>),
+    Group {
+        threshold: usize,
+        members: Vec<QuorumTree>,
+    },
 }
 
 /// What a quorum needs and withstands, in witnesses.
@@ -388,27 +419,37 @@ pub struct Tolerance {
 }
 
 impl QuorumTree {
-    pub fn is_met(&self, cosigned: &BTreeSet<PublicKey>) -> bool {
+    pub fn is_met(&self, cosigned: &BTreeSet<VerifierKey>) -> bool {
         match self {
-            Self::Witness(key) => cosigned.contains(key),
+            Self::Witness(keys) => !keys.is_disjoint(cosigned),
             Self::Group { threshold, members } => {
                 quorum::is_reached(*threshold, members, |member| member.is_met(cosigned))
             }
         }
     }
 
-    pub fn keys(&self) -> BTreeSet<PublicKey> {
+    /// The witnesses, each with its keys.
+    pub fn witnesses(&self) -> Vec<&BTreeSet<VerifierKey>> {
         match self {
-            Self::Witness(key) => BTreeSet::from([*key]),
-            Self::Group { members, .. } => members.iter().flat_map(Self::keys).collect(),
+            Self::Witness(keys) => vec![keys],
+            Self::Group { members, .. } => members.iter().flat_map(Self::witnesses).collect(),
         }
     }
 
-    /// Computes what the quorum withstands. `replaying` are the witnesses that replay the rules.
-    pub fn tolerance(&self, replaying: &BTreeSet<PublicKey>) -> Tolerance {
-        let each = &|_: &PublicKey| 1;
+    /// The name of the witness; `None` for a group.
+    fn witness_name(&self) -> Option<&str> {
+        match self {
+            Self::Witness(keys) => keys.first().map(VerifierKey::name),
+            Self::Group { .. } => None,
+        }
+    }
+
+    /// Computes what the quorum withstands. `replaying` are the keys of witnesses that replay the rules: a witness does if
+    /// that is said of all its keys.
+    pub fn tolerance(&self, replaying: &BTreeSet<VerifierKey>) -> Tolerance {
+        let each = &|_: &BTreeSet<VerifierKey>| 1;
         Tolerance {
-            witnesses: self.keys().len(),
+            witnesses: self.witnesses().len(),
             needed: self.sum_of_smallest(&|threshold, _| threshold, each),
             // A group is out of reach when so many members are that too few remain.
             may_be_down: self.sum_of_smallest(&|threshold, members| members - threshold + 1, each) - 1,
@@ -417,7 +458,7 @@ impl QuorumTree {
                 .sum_of_smallest(&|threshold, members| (2 * threshold).saturating_sub(members), each),
             // A witness that does not look at the commits cosigns a lie about them in good faith.
             must_lie: self
-                .sum_of_smallest(&|threshold, _| threshold, &|key| usize::from(replaying.contains(key))),
+                .sum_of_smallest(&|threshold, _| threshold, &|keys| usize::from(keys.is_subset(replaying))),
         }
     }
 
@@ -426,10 +467,10 @@ impl QuorumTree {
     fn sum_of_smallest(
         &self,
         count: &impl Fn(usize, usize) -> usize,
-        cost: &impl Fn(&PublicKey) -> usize,
+        cost: &impl Fn(&BTreeSet<VerifierKey>) -> usize,
     ) -> usize {
         match self {
-            Self::Witness(key) => cost(key),
+            Self::Witness(keys) => cost(keys),
             Self::Group { threshold, members } => {
                 let mut costs: Vec<usize> =
                     members.iter().map(|member| member.sum_of_smallest(count, cost)).collect();

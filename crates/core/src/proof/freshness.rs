@@ -162,7 +162,7 @@ fn verify_checkpoint(
         LogTrust::Key(key) => (vec![key.clone()], Vec::new()),
         LogTrust::Unknown => return Ok(Attested::default()),
     };
-    let mut keys = logs.iter().chain(&witnesses).map(VerifierKey::key);
+    let mut keys = logs.iter().chain(&witnesses).filter_map(VerifierKey::ed25519);
     if let Some(key) = keys.find(|key| subject.signer_keys.contains(key)) {
         return Err(StapleError::SignersKey(key));
     }
@@ -249,15 +249,17 @@ fn count_witnesses(
     policy: &Policy,
     cosignatures: &[Cosignature],
 ) -> Result<(Option<Timestamp>, QuorumCount), StapleError> {
-    let times = cosignatures.iter().map(|cosignature| (cosignature.witness.key(), cosignature.time));
-    let cosigned: BTreeSet<PublicKey> = times.clone().map(|(key, _)| key).collect();
-    let counted = policy.quorum_keys();
-    let replaying: BTreeSet<PublicKey> = policy.replaying_keys().intersection(&counted).copied().collect();
+    let times = cosignatures.iter().map(|cosignature| (cosignature.witness.clone(), cosignature.time));
+    let cosigned: BTreeSet<VerifierKey> = times.clone().map(|(key, _)| key).collect();
+    let (counted, replaying) = (policy.quorum_witnesses(), policy.replaying_keys());
+    let replaying: Vec<_> = counted.iter().filter(|witness| witness.is_subset(&replaying)).collect();
+    let has_cosigned = |witness: &BTreeSet<VerifierKey>| !witness.is_disjoint(&cosigned);
     let quorum = policy.tolerance().map_or(QuorumCount::default(), |tolerance| QuorumCount {
         needed: tolerance.needed,
-        cosigned: counted.intersection(&cosigned).count(),
+        cosigned: counted.iter().filter(|witness| has_cosigned(witness)).count(),
         witnesses: tolerance.witnesses,
-        replaying: (!replaying.is_empty()).then(|| replaying.intersection(&cosigned).count()),
+        replaying: (!replaying.is_empty())
+            .then(|| replaying.iter().filter(|witness| has_cosigned(witness)).count()),
     });
     if !policy.is_met(&cosigned) {
         return Err(StapleError::TooFewWitnesses(quorum));

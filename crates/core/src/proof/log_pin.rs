@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::log::checkpoint::{Checkpoint, CheckpointError, Cosignature, SignedCheckpoint};
 use crate::log::{note::Note, policy::Policy, tree::TreeHead};
-use crate::values::{key::PublicKey, time::Timestamp, verifier_key::VerifierKey};
+use crate::values::{time::Timestamp, verifier_key::VerifierKey};
 use crate::{json_fields, proof::freshness::MAX_AHEAD_SECONDS};
 
 /// The largest checkpoint of a log that was seen.
@@ -79,8 +79,8 @@ impl LogPin {
             Ordering::Greater => {}
         }
         let time_of = |witness: &VerifierKey| {
-            let mut seen_by = seen.cosignatures();
-            seen_by.find(|cosignature| cosignature.witness == *witness).map(|cosignature| cosignature.time)
+            let seen_by = seen.cosignatures().filter(|by| by.witness.name() == witness.name());
+            seen_by.map(|cosignature| cosignature.time).max()
         };
         let mut cosignatures = shown.cosignatures();
         let contradicts = cosignatures.find(|later| time_of(&later.witness).is_some_and(|t| later.time > t));
@@ -109,11 +109,12 @@ pub fn latest_older_proof(
 ) -> Option<Timestamp> {
     // A second more than the whole ones.
     let ahead = u64::try_from(now.unix_seconds().saturating_add(MAX_AHEAD_SECONDS + 1)).unwrap_or(0);
-    let time_of = |key: PublicKey| {
-        let cosignature = cosignatures.iter().find(|cosignature| cosignature.witness.key() == key);
+    let time_of = |key: &VerifierKey| {
+        let cosignature = cosignatures.iter().find(|cosignature| cosignature.witness == *key);
         cosignature.map_or(u64::MAX, |cosignature| cosignature.time.max(ahead))
     };
-    let times = policy.witness_keys().into_iter().map(|witness| (witness.key(), time_of(witness.key())));
+    // A key that has not cosigned this may be used without what the witness remembers.
+    let times = policy.witness_keys().into_iter().map(|key| (key.clone(), time_of(&key)));
     let latest = policy.as_of(times)?;
     Timestamp::from_unix_seconds(i64::try_from(latest).ok()?).ok()
 }

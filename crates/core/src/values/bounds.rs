@@ -93,7 +93,8 @@ pub const ANSWER_BYTES: usize = HISTORY_BYTES + 1_024;
 /// whose quotation marks and line ends are escaped, so that it grows twofold at most; two sets of signatures, a
 /// revocation and what builders state, which are stored files as well; and a staple, one level deeper, for which a mebibyte is plenty.
 pub const BUNDLE_BYTES: usize =
-    HISTORY_BYTES + HISTORY_BYTES / 8 + 2 * INDEX_BYTES + 3 * FILE_BYTES + 16 * STAPLE_BYTES;
+    HISTORY_BYTES + HISTORY_BYTES / 8 + 2 * INDEX_BYTES + 3 * FILE_BYTES + (1 << 20);
+const _: () = assert!(STAPLE_BYTES < 1 << 19, "a mebibyte is plenty for a staple");
 /// A state (D232): a bundle, and what else is stored of a release, whose line breaks and quotes take two bytes each.
 pub const STATE_BYTES: usize = BUNDLE_BYTES + 16 * FILE_BYTES;
 /// Projects or releases on one page.
@@ -142,9 +143,9 @@ pub const SHARED_BATCH_BYTES: usize = 16 << 20;
 pub const NEWEST_RELEASES: usize = 8;
 /// Replaced records that a log keeps on disk beside as many as its map has.
 pub const REPLACED_RECORDS: usize = 4_096;
-/// The most bytes of a signed note, such as a checkpoint. Sixteen signatures that withstand a quantum computer fit, as
-/// C2SP asks.
-pub const NOTE_BYTES: usize = 64 << 10;
+/// The most bytes of a signed note, such as a checkpoint. An ML-DSA-44 cosignature of each witness of a policy fits, with
+/// the longest names.
+pub const NOTE_BYTES: usize = 256 << 10;
 /// Signatures of one note.
 pub const NOTE_SIGNATURES: usize = 100;
 /// The most bytes of the name of a log or witness.
@@ -158,7 +159,7 @@ pub const WITNESS_REQUEST_BYTES: usize = NOTE_BYTES + (4 << 10);
 /// The most bytes of compressed bundles of a log's entries in memory: those of about 60,000 commits (D266).
 pub const PACKED_BUNDLES_BYTES: usize = 8 << 20;
 /// The most bytes of a policy file and, below, logs, witnesses, or groups in it.
-pub const POLICY_BYTES: usize = 64 << 10;
+pub const POLICY_BYTES: usize = 256 << 10;
 pub const POLICY_ENTRIES: usize = 64;
 /// The most bytes of a list of logs that a witness network publishes. One of 40,000 logs has some 10 MiB.
 pub const LOG_LIST_BYTES: usize = 16 << 20;
@@ -168,9 +169,8 @@ pub const LISTED_LOGS: usize = 50_000;
 pub const LOG_CONTACT_BYTES: usize = 255;
 /// Lists that a witness reads.
 pub const LOG_LISTS: usize = 8;
-/// The most bytes of a staple: its records name nine paths, its checkpoint can have a cosignature of each witness of a
-/// policy.
-pub const STAPLE_BYTES: usize = 64 << 10;
+/// The most bytes of a staple: a checkpoint, and records that name nine paths, with their proofs.
+pub const STAPLE_BYTES: usize = NOTE_BYTES + (64 << 10);
 /// The most bytes of the proof that a log lied about the state: a commit of the journal and the indexes that it
 /// completes, in base64.
 pub const STATE_LIE_BYTES: usize = 2 * JOURNAL_ENTRY_BYTES;

@@ -4,6 +4,7 @@ pub mod bounds;
 pub mod digest;
 pub mod json;
 pub mod key;
+pub mod ml_dsa;
 pub mod other_format;
 pub mod path;
 pub mod shown;

@@ -6,9 +6,9 @@ use serde::{Serialize, Serializer};
 use thiserror::Error;
 
 use crate::values::key::{KeyError, PublicKey, decode_padded_base64, encode_base64};
-use crate::values::{bounds::KEY_NAME_BYTES, digest::Sha256, shown::is_unseen};
+use crate::values::{bounds::KEY_NAME_BYTES, digest::Sha256, ml_dsa::MlDsaKey, shown::is_unseen};
 
-/// What a key signs: its type byte is part of its id, so one kind is never taken for the other.
+/// What a key signs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KeyKind {
     /// A log's: it signs the text of its checkpoints.
@@ -17,13 +17,24 @@ pub enum KeyKind {
     Witness,
 }
 
-/// An Ed25519 key of a log or witness, with the name under which it signs.
+/// A key of a log or witness, with the name under which it signs. The name of a witness says who it is: it can have
+/// several keys (D264).
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VerifierKey {
     name: Arc<str>,
-    kind: KeyKind,
-    key: PublicKey,
+    key: TypedKey,
     id: [u8; 4],
+}
+
+/// A key of a type. The type byte is part of the id, so one type is never taken for another.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TypedKey {
+    /// An Ed25519 key that signs the text of checkpoints.
+    Log(PublicKey),
+    /// An Ed25519 key that signs the text of checkpoints together with a time.
+    Witness(PublicKey),
+    /// An ML-DSA-44 key that signs what a checkpoint says, with its own name and a time (D263).
+    MlDsaWitness(MlDsaKey),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -34,7 +45,10 @@ pub enum VerifierKeyError {
         "the name of a log or witness has 1 to {KEY_NAME_BYTES} bytes, no `+`, no blank and no invisible character"
     )]
     Name,
-    #[error("keys of type {0:02x} are not supported; only Ed25519 is, type 01 for logs and 04 for witnesses")]
+    #[error(
+        "keys of type {0:02x} are not supported; only Ed25519 is, type 01 for logs and 04 for witnesses, and ML-DSA-44 for \
+         witnesses, type 06"
+    )]
     Type(u8),
     #[error("its key is unusable: {0}")]
     Key(#[from] KeyError),
@@ -44,12 +58,40 @@ pub enum VerifierKeyError {
     OtherKind(KeyKind, KeyKind),
 }
 
-impl KeyKind {
-    fn type_byte(self) -> u8 {
-        match self {
-            Self::Log => 1,
-            Self::Witness => 4,
+impl TypedKey {
+    fn parse(type_byte: u8, bytes: &[u8]) -> Result<Self, VerifierKeyError> {
+        let form = |_| VerifierKeyError::Form;
+        let ed25519 = || Ok::<_, VerifierKeyError>(PublicKey::from_bytes(bytes.try_into().map_err(form)?)?);
+        match type_byte {
+            1 => ed25519().map(Self::Log),
+            4 => ed25519().map(Self::Witness),
+            6 => Ok(Self::MlDsaWitness(MlDsaKey::from_bytes(bytes.try_into().map_err(form)?))),
+            other => Err(VerifierKeyError::Type(other)),
         }
+    }
+
+    fn kind(&self) -> KeyKind {
+        match self {
+            Self::Log(_) => KeyKind::Log,
+            Self::Witness(_) | Self::MlDsaWitness(_) => KeyKind::Witness,
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Log(key) | Self::Witness(key) => key.as_bytes(),
+            Self::MlDsaWitness(key) => key.as_bytes(),
+        }
+    }
+
+    /// The type byte, and the key.
+    fn typed_bytes(&self) -> Vec<u8> {
+        let type_byte = match self {
+            Self::Log(_) => 1,
+            Self::Witness(_) => 4,
+            Self::MlDsaWitness(_) => 6,
+        };
+        [&[type_byte], self.bytes()].concat()
     }
 }
 
@@ -63,14 +105,23 @@ impl fmt::Display for KeyKind {
 }
 
 impl VerifierKey {
+    /// An Ed25519 key under this name.
     pub fn new(name: &str, kind: KeyKind, key: PublicKey) -> Result<Self, VerifierKeyError> {
+        let key = match kind {
+            KeyKind::Log => TypedKey::Log(key),
+            KeyKind::Witness => TypedKey::Witness(key),
+        };
+        Self::of(name, key)
+    }
+
+    pub fn of(name: &str, key: TypedKey) -> Result<Self, VerifierKeyError> {
         let is_shown = !name.chars().any(|c| is_unseen(c) || c.is_whitespace() || c == '+');
         if name.is_empty() || name.len() > KEY_NAME_BYTES || !is_shown {
             return Err(VerifierKeyError::Name);
         }
-        let named = [name.as_bytes(), b"\n", &[kind.type_byte()], key.as_bytes()].concat();
+        let named = [name.as_bytes(), b"\n", &key.typed_bytes()].concat();
         let [a, b, c, d, ..] = *Sha256::of(&named).as_bytes();
-        Ok(Self { name: name.into(), kind, key, id: [a, b, c, d] })
+        Ok(Self { name: name.into(), key, id: [a, b, c, d] })
     }
 
     pub fn parse(text: &str) -> Result<Self, VerifierKeyError> {
@@ -79,17 +130,15 @@ impl VerifierKey {
         let (id, encoded) = rest.split_once('+').ok_or(VerifierKeyError::Form)?;
         let decoded = decode_padded_base64(encoded).ok_or(VerifierKeyError::Form)?;
         let (type_byte, key) = decoded.split_first().ok_or(VerifierKeyError::Form)?;
-        let kind = [KeyKind::Log, KeyKind::Witness].into_iter().find(|kind| kind.type_byte() == *type_byte);
-        let kind = kind.ok_or(VerifierKeyError::Type(*type_byte))?;
-        let key = <[u8; 32]>::try_from(key).map_err(|_| VerifierKeyError::Form)?;
-        let parsed = Self::new(name, kind, PublicKey::from_bytes(key)?)?;
+        let parsed = Self::of(name, TypedKey::parse(*type_byte, key)?)?;
         if parsed.id_text() == id { Ok(parsed) } else { Err(VerifierKeyError::Id) }
     }
 
     /// Parses a key of one kind.
     pub fn parse_kind(text: &str, kind: KeyKind) -> Result<Self, VerifierKeyError> {
         let parsed = Self::parse(text)?;
-        if parsed.kind == kind { Ok(parsed) } else { Err(VerifierKeyError::OtherKind(parsed.kind, kind)) }
+        let found = parsed.kind();
+        if found == kind { Ok(parsed) } else { Err(VerifierKeyError::OtherKind(found, kind)) }
     }
 
     pub fn parse_log(text: &str) -> Result<Self, VerifierKeyError> {
@@ -102,11 +151,24 @@ impl VerifierKey {
     }
 
     pub fn kind(&self) -> KeyKind {
-        self.kind
+        self.key.kind()
     }
 
-    pub fn key(&self) -> PublicKey {
-        self.key
+    pub fn typed(&self) -> &TypedKey {
+        &self.key
+    }
+
+    /// The Ed25519 key, which could also sign something else; `None` for a key of another type.
+    pub fn ed25519(&self) -> Option<PublicKey> {
+        match self.key {
+            TypedKey::Log(key) | TypedKey::Witness(key) => Some(key),
+            TypedKey::MlDsaWitness(_) => None,
+        }
+    }
+
+    /// The key alone, by which two verifier keys are of one secret, whatever their names and types.
+    pub fn bytes(&self) -> &[u8] {
+        self.key.bytes()
     }
 
     /// The id, short, and no more than a hint which key is meant: anyone can make a key with the same id.
@@ -132,8 +194,7 @@ impl Serialize for VerifierKey {
 
 impl fmt::Display for VerifierKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let key = [&[self.kind.type_byte()], self.key.as_bytes().as_slice()].concat();
-        write!(f, "{}+{}", self.short(), encode_base64(&key))
+        write!(f, "{}+{}", self.short(), encode_base64(&self.key.typed_bytes()))
     }
 }
 

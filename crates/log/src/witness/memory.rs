@@ -79,12 +79,12 @@ impl WitnessMemory {
         &self,
         origin: &str,
         keys: &[VerifierKey],
-        own: &VerifierKey,
+        own: &[VerifierKey],
     ) -> Result<Option<SignedCheckpoint>, WitnessMemoryError> {
         let path = self.file(RECORD, origin);
         let Some(bytes) = read(&path)? else { return Ok(None) };
         let opened = Note::parse(&bytes).map_err(|error| error.to_string()).and_then(|note| {
-            let opened = SignedCheckpoint::open(&note, keys, std::slice::from_ref(own));
+            let opened = SignedCheckpoint::open(&note, keys, own);
             opened.map_err(|error| error.to_string())
         });
         let unusable = |reason| WitnessMemoryError::Unusable { path, origin: origin.to_owned(), reason };

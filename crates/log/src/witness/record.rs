@@ -107,9 +107,9 @@ impl LogRecord {
         open.is_none_or(|size| signed.checkpoint().size < size)
     }
 
-    /// The time of the witness's last cosignature.
+    /// The time of the witness's last cosignatures.
     pub(super) fn last_time(&self) -> Option<u64> {
-        Some(self.newest.as_ref()?.cosignatures().next()?.time)
+        self.newest.as_ref()?.cosignatures().map(|cosignature| cosignature.time).max()
     }
 
     /// The size on record; 0 if there is no checkpoint.

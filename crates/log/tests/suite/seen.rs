@@ -2,10 +2,13 @@
 
 use std::fs;
 
-use countersign_core::log::{checkpoint::Checkpoint, checkpoint::SignedCheckpoint, note::Note};
+use countersign_core::documents::transparency::WitnessGroup;
+use countersign_core::log::{
+    checkpoint::Checkpoint, checkpoint::SignedCheckpoint, note::Note, policy::Policy,
+};
 use countersign_core::values::bounds::LOST_HEADS;
 use countersign_log::{AcceptLossError, LogOptions, LogRefusal, TakeError, TransparencyLog};
-use countersign_testing::{assert_mentions, copy_dir};
+use countersign_testing::{assert_mentions, copy_dir, ml_dsa_key};
 
 use crate::support::{
     Fixture, NamedKey, ORIGIN, log_key, policy, publish, refusal, register, wait_for, witness,
@@ -110,6 +113,27 @@ fn a_restored_copy_signs_nothing_however_much_it_grows_and_however_often_it_star
             assert_eq!(log.newest_checkpoint().unwrap().checkpoint().size, 25);
         }
     }
+}
+
+#[test]
+fn a_witness_with_two_keys_answers_for_both() {
+    let (one, two) = (witness(1), witness(2));
+    let second = ml_dsa_key(one.public.name(), 9);
+    let Restored { copy, .. } = restore(&one);
+    let keys = vec![one.public.clone(), second.clone(), two.public.clone()];
+    let both = Policy::of_groups(log_key().public, &[WitnessGroup::new(2, keys)]).unwrap();
+    let options = LogOptions { policy: Some(both), ..copy.options() };
+    let log = TransparencyLog::start(copy.store(), options).unwrap();
+    wait_for(&log, |log| (log.figures().size == 25).then_some(()));
+    // One of two may lie. The other one, which has said nothing yet, may have seen as much.
+    log.note_answered(&two.public, 27).unwrap();
+    assert_eq!(refusal(&log), LogRefusal::BehindWitness { witness: name(&two), seen: 27, size: 25 });
+    log.note_answered(&second, 25).unwrap();
+    wait_for(&log, |log| log.trouble().is_none().then_some(()));
+    // What it says with one key, it takes back with the other.
+    log.note_answered(&one.public, 27).unwrap();
+    assert!(matches!(refusal(&log), LogRefusal::BehindWitness { seen: 27, .. }));
+    assert!(!log.has_cosigned(&second));
 }
 
 #[test]

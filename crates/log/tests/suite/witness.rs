@@ -5,7 +5,7 @@ use std::{fs, path::Path, process::Command, time::Duration, time::Instant};
 
 use countersign_core::log::checkpoint::{Checkpoint, WitnessRequest};
 use countersign_core::log::tree::{Tree, leaf_hash};
-use countersign_log::{CheckpointSigner, CosignRefusal, LogReplay, LogWitness};
+use countersign_log::{CheckpointSigner, CosignRefusal, LogReplay, LogWitness, MlDsaSecret};
 use countersign_testing::await_until;
 use tempfile::TempDir;
 
@@ -21,7 +21,7 @@ const NOW: u64 = 1_700_000_000;
 /// A witness that knows no log.
 fn open_empty(dir: &Path) -> LogWitness {
     let own = witness(1);
-    LogWitness::open(dir, CheckpointSigner::with_key(own.public, own.secret)).unwrap()
+    LogWitness::open(dir, vec![CheckpointSigner::with_key(own.public, own.secret)]).unwrap()
 }
 
 fn open(dir: &Path) -> LogWitness {
@@ -65,7 +65,7 @@ fn cosign_and_die() {
     });
     let witness = open(Path::new(&dir)).with_hook(hook);
     let cosigned = witness.add_checkpoint(&request(&tree("honest"), 5, 8), NOW).unwrap();
-    fs::write(Path::new(&dir).join("answer"), cosigned.line.to_string()).unwrap();
+    fs::write(Path::new(&dir).join("answer"), cosigned[0].line.to_string()).unwrap();
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn a_record_that_cannot_be_read_stops_the_witness() {
         fs::write(&record, damage).unwrap();
         let own = witness(1);
         let opened =
-            LogWitness::open(dir.path(), CheckpointSigner::with_key(own.public, own.secret)).unwrap();
+            LogWitness::open(dir.path(), vec![CheckpointSigner::with_key(own.public, own.secret)]).unwrap();
         assert!(opened.add_log(vec![log_key().public]).is_err());
     }
 }
@@ -123,10 +123,67 @@ fn an_agent_that_signs_something_else_is_found_out() {
         let digest = countersign_core::values::digest::Sha512::of(text.as_bytes());
         Ok(other.secret.sign(&digest))
     });
-    let witness = LogWitness::open(dir.path(), signer).unwrap();
+    let witness = LogWitness::open(dir.path(), vec![signer]).unwrap();
     witness.add_log(vec![log_key().public]).unwrap();
     let refused = witness.add_checkpoint(&request(&tree("honest"), 0, 5), NOW);
     assert!(matches!(refused, Err(CosignRefusal::Signer(_))), "{refused:?}");
+}
+
+/// The ML-DSA-44 key of the seed from 60 to 7f.
+fn ml_dsa() -> MlDsaSecret {
+    MlDsaSecret::from_seed(&std::array::from_fn(|n| 0x60 + u8::try_from(n).unwrap()))
+}
+
+#[test]
+fn a_witness_signs_with_each_of_its_keys_at_one_time_that_never_goes_back() {
+    let dir = TempDir::new().unwrap();
+    let own = witness(1);
+    let second = CheckpointSigner::with_ml_dsa(own.public.name(), ml_dsa()).unwrap();
+    let keys = [own.public.clone(), second.key().clone()];
+    let first = || CheckpointSigner::with_key(witness(1).public, witness(1).secret);
+    let open = |signers| {
+        let opened = LogWitness::open(dir.path(), signers).unwrap();
+        opened.add_log(vec![log_key().public]).unwrap();
+        opened
+    };
+    let ask =
+        |signers, old, size, now| open(signers).add_checkpoint(&request(&tree("honest"), old, size), now);
+    let cosigned = ask(vec![first(), second.clone()], 0, 5, NOW).unwrap();
+    let said: Vec<_> = cosigned.iter().map(|by| (by.witness.clone(), by.time)).collect();
+    assert_eq!(said, keys.clone().map(|key| (key, NOW)));
+    // Anyone who knows one of the keys can verify it, and the record has both.
+    let mut note = request(&tree("honest"), 0, 5).note;
+    cosigned.iter().for_each(|by| note.add(by.line.clone()));
+    for key in &keys {
+        let signers = note.signers(std::slice::from_ref(key)).unwrap();
+        assert_eq!((signers.len(), signers[0].time), (1, Some(NOW)));
+    }
+    let origin = countersign_core::values::digest::Sha256::of(ORIGIN.as_bytes());
+    assert_eq!(open(vec![first(), second.clone()]).checkpoint_of(&origin).unwrap(), Some(note.to_string()));
+    // With a key fewer or more, and a clock that is behind.
+    for (signers, count) in [(vec![second.clone()], 1), (vec![first(), second.clone()], 2)] {
+        let cosigned = ask(signers, 5, 5, NOW - 60).unwrap();
+        assert_eq!((cosigned.len(), cosigned[0].time), (count, NOW));
+    }
+    let refused = ask(vec![second], 5, 5, NOW - 121);
+    assert!(matches!(refused, Err(CosignRefusal::ClockBehind { .. })), "{refused:?}");
+}
+
+/// Python's `cryptography` has verified it: `tests/oracle/ml_dsa.py` of core.
+#[test]
+fn an_ml_dsa_key_signs_what_another_program_has_verified() {
+    let vectors = include_str!("../../../core/tests/vectors/cosignature/ml-dsa-44.json");
+    let signer = CheckpointSigner::with_ml_dsa("witness.example/w", ml_dsa()).unwrap();
+    let dir = TempDir::new().unwrap();
+    let witness = LogWitness::open(dir.path(), vec![signer.clone()]).unwrap();
+    witness.add_log(vec![log_key().public]).unwrap();
+    let request = request(&tree("honest"), 0, 5);
+    let cosigned = witness.add_checkpoint(&request, NOW).unwrap();
+    let note = format!("{}\n{}", request.note.text(), cosigned[0].line);
+    for text in [signer.key().to_string(), note] {
+        let spelled = text.replace('\n', "\\n");
+        assert!(vectors.contains(&format!("\"{spelled}\"")), "{spelled}");
+    }
 }
 
 /// A witness that follows the store of `fixture`, and what it has replayed.
@@ -245,16 +302,16 @@ fn the_time_of_a_witness_never_goes_back() {
     let dir = TempDir::new().unwrap();
     let honest = tree("honest");
     let ask = |old, size, now| open(dir.path()).add_checkpoint(&request(&honest, old, size), now);
-    assert_eq!(ask(0, 5, NOW).unwrap().time, NOW);
+    assert_eq!(ask(0, 5, NOW).unwrap()[0].time, NOW);
     // A clock that is a little behind: the same time again, for the same tree and for a larger one.
-    assert_eq!(ask(5, 5, NOW - 1).unwrap().time, NOW);
-    assert_eq!(ask(5, 7, NOW - 120).unwrap().time, NOW);
-    assert_eq!(ask(7, 8, NOW - 119).unwrap().time, NOW);
+    assert_eq!(ask(5, 5, NOW - 1).unwrap()[0].time, NOW);
+    assert_eq!(ask(5, 7, NOW - 120).unwrap()[0].time, NOW);
+    assert_eq!(ask(7, 8, NOW - 119).unwrap()[0].time, NOW);
     for (old, size) in [(8, 8), (8, 9)] {
         let refused = ask(old, size, NOW - 121);
         assert!(matches!(refused, Err(CosignRefusal::ClockBehind { last: NOW, .. })), "{refused:?}");
     }
-    assert_eq!(ask(8, 9, NOW + 1).unwrap().time, NOW + 1);
+    assert_eq!(ask(8, 9, NOW + 1).unwrap()[0].time, NOW + 1);
 }
 
 #[test]

@@ -21,7 +21,8 @@ use crate::follow::{mirror::MirrorState, network::LogListSource, outgoing::Excha
 
 #[derive(Debug, Clone)]
 pub struct WitnessSettings {
-    pub signer: CheckpointSigner,
+    /// One for each key of the witness.
+    pub signers: Vec<CheckpointSigner>,
     /// The key of the origin's log. `None` takes the key that the origin shows the first time.
     pub log_key: Option<VerifierKey>,
     /// Logs to serve as an ordinary witness.
@@ -34,10 +35,9 @@ pub struct WitnessSettings {
 
 /// Opens the witness's records. `dir` is the witness's own, below the data directory.
 pub(crate) fn open(dir: &Path, settings: &WitnessSettings) -> Result<Arc<LogWitness>, BoxedError> {
-    let witness = LogWitness::open(dir, settings.signer.clone())?;
-    let own = witness.key().key();
-    let known = settings.logs.iter().chain(&settings.log_key);
-    if let Some(shared) = known.clone().find(|key| key.key() == own) {
+    let witness = LogWitness::open(dir, settings.signers.clone())?;
+    let mut known = settings.logs.iter().chain(&settings.log_key);
+    if let Some(shared) = known.find(|key| witness.has_key_of(key)) {
         let log = shared.name();
         return Err(format!(
             "the key of this witness is also the key of the log {log}: make a key of its own for it"
@@ -78,7 +78,9 @@ pub(crate) fn open(dir: &Path, settings: &WitnessSettings) -> Result<Arc<LogWitn
             "this witness cosigns nothing of a log that has forked"
         );
     }
-    tracing::info!(key = %witness.key(), "this is a witness");
+    for key in witness.keys() {
+        tracing::info!(%key, "this is a witness");
+    }
     Ok(Arc::new(witness))
 }
 
@@ -98,7 +100,7 @@ pub(crate) async fn cosign(
     request: WitnessRequest,
     clock: &Clock,
     mirror: Option<&MirrorState>,
-) -> Result<Cosignature, CosignRefusal> {
+) -> Result<Vec<Cosignature>, CosignRefusal> {
     let request = Arc::new(request);
     let deadline = Instant::now() + ASKED_FOLLOWING;
     loop {
@@ -250,7 +252,7 @@ impl Watcher {
             Some(key) => key,
             None => self.client.log_key().await?,
         };
-        if key.key() == witness.key().key() {
+        if witness.has_key_of(&key) {
             let reason =
                 "the key of the origin's log is the key of this witness: make a key of its own for it";
             return Err(ExchangeFailure::new(reason));

@@ -9,7 +9,7 @@ use countersign_core::log::checkpoint::{Checkpoint, Cosignature, SignedCheckpoin
 use countersign_core::log::note::{Note, NoteSignature, parse_number};
 use countersign_core::log::policy::Policy;
 use countersign_core::values::wire::routes::ADD_CHECKPOINT;
-use countersign_core::values::{bounds::NOTE_BYTES, digest::Sha256, key::PublicKey, path::is_this_machine};
+use countersign_core::values::{bounds::NOTE_BYTES, digest::Sha256, path::is_this_machine};
 use countersign_core::values::{shown::shown_text, time::Timestamp, verifier_key::VerifierKey};
 use countersign_forge::{https::SetupError, url::parse_bare_url};
 use countersign_log::{CheckpointRound, CosignError, TakeError, TransparencyLog};
@@ -34,11 +34,14 @@ pub struct AskedWitness {
 }
 
 impl AskedWitness {
-    /// Lists the witnesses of a policy that have a URL. The others post their cosignatures themselves.
+    /// Lists the witnesses of a policy that have a URL. The others post their cosignatures themselves. One with several keys
+    /// signs with all of them when it is asked once.
     pub fn list(policy: &Policy, origin: &str) -> Result<Vec<Self>, BoxedError> {
         let shown = format!("/{}/checkpoint", Sha256::of(origin.as_bytes()));
         let with_url = policy.witnesses().iter().filter_map(|witness| Some((witness, witness.url.as_ref()?)));
         let is_guarded = |url: &Url| url.scheme() == "https" || url.host_str().is_some_and(is_this_machine);
+        let mut known = BTreeSet::new();
+        let with_url = with_url.filter(|(witness, url)| known.insert((witness.key.name(), *url)));
         let asked = with_url.map(|(witness, url)| {
             let (name, key) = (witness.name.clone(), witness.key.clone());
             let bad = || {
@@ -66,7 +69,7 @@ impl AskedWitness {
 pub struct CosigningStats {
     /// The name of the witness in the policy.
     pub name: String,
-    pub key: PublicKey,
+    pub key: VerifierKey,
     size: AtomicU64,
     at: Mutex<Option<Instant>>,
     pub failures: Counter,
@@ -80,7 +83,7 @@ impl CosigningStats {
         let witnesses = policy.witnesses().iter().map(|witness| {
             Arc::new(Self {
                 name: witness.name.clone(),
-                key: witness.key.key(),
+                key: witness.key.clone(),
                 size: AtomicU64::new(0),
                 at: Mutex::new(None),
                 failures: Counter::default(),
@@ -92,7 +95,7 @@ impl CosigningStats {
 
     pub fn note_cosigned(all: &[Arc<Self>], size: u64, added: &[Cosignature]) {
         for cosignature in added {
-            if let Some(stats) = all.iter().find(|stats| stats.key == cosignature.witness.key()) {
+            if let Some(stats) = all.iter().find(|stats| stats.key == cosignature.witness) {
                 stats.size.fetch_max(size, Ordering::Relaxed);
                 *lock(&stats.at) = Some(Instant::now());
             }
@@ -136,7 +139,7 @@ impl AskedWitnesses {
         let asking = asked.into_iter().filter_map(|witness| {
             let (log, client, first) = (Arc::clone(log), client.clone(), Arc::clone(first.as_ref()?));
             let (rounds, stats, clock) = (log.rounds(), stats.clone(), clock.clone());
-            let own = Arc::clone(stats.iter().find(|stats| stats.key == witness.key.key())?);
+            let own = Arc::clone(stats.iter().find(|stats| stats.key == witness.key)?);
             Some(Asking {
                 log,
                 rounds,
@@ -298,7 +301,7 @@ impl Asking {
             status @ (403 | 404) => {
                 // One that has cosigned this log has seen something, whatever it says now (D209).
                 if self.first.is_restored || self.log.has_cosigned(&self.witness.key) {
-                    self.first.note_forgetful(&self.witness.key.key());
+                    self.first.note_forgetful(&self.witness.key);
                     return Err(ExchangeFailure::new(format!(
                         "it says now that it does not know this log ({status}): {message}. It has cosigned the log, or this \
                          server was restored, so that is no answer: ask its operator"
@@ -324,7 +327,7 @@ impl Asking {
         let (log, key) = (Arc::clone(&self.log), self.witness.key.clone());
         let noted = spawn_blocking(move || log.note_answered(&key, size)).await;
         noted.map_err(|error| not_remembered(&error))?.map_err(|error| not_remembered(&error))?;
-        self.first.note(&self.witness.key.key());
+        self.first.note(&self.witness.key);
         Ok(())
     }
 
@@ -407,9 +410,9 @@ pub(crate) fn is_restored(role: &ServerRole, now: Timestamp) -> bool {
 pub(crate) struct FirstAnswers {
     log: Arc<TransparencyLog>,
     policy: Policy,
-    silent: Mutex<BTreeSet<PublicKey>>,
+    silent: Mutex<BTreeSet<VerifierKey>>,
     /// The witnesses that have cosigned this log, and say that they do not know it.
-    forgetful: Mutex<BTreeSet<PublicKey>>,
+    forgetful: Mutex<BTreeSet<VerifierKey>>,
     is_restored: bool,
 }
 
@@ -420,32 +423,38 @@ impl FirstAnswers {
         asked: &[AskedWitness],
         is_restored: bool,
     ) -> Self {
-        let silent = Mutex::new(asked.iter().map(|witness| witness.key.key()).collect());
+        let silent = Mutex::new(asked.iter().map(|witness| witness.key.clone()).collect());
         Self { log, policy, silent, forgetful: Mutex::default(), is_restored }
     }
 
     /// A witness says that it does not know a log that it has cosigned. What it has seen is still to be learnt (D209).
-    pub(crate) fn note_forgetful(&self, witness: &PublicKey) {
-        lock(&self.forgetful).insert(*witness);
+    pub(crate) fn note_forgetful(&self, witness: &VerifierKey) {
+        lock(&self.forgetful).insert(witness.clone());
     }
 
     /// A witness has said what it has seen, or that it does not know this log.
-    pub(crate) fn note(&self, witness: &PublicKey) {
+    pub(crate) fn note(&self, witness: &VerifierKey) {
         let mut silent = lock(&self.silent);
         // Those that are silent cannot have cosigned more without one of those that have answered.
-        if silent.remove(witness) && (silent.is_empty() || !self.policy.is_met(&silent)) {
+        if silent.remove(witness) && !self.can_cosign(&silent) {
             self.log.allow_signing();
         }
+    }
+
+    /// Whether these witnesses alone can be enough, each with all its keys.
+    fn can_cosign(&self, silent: &BTreeSet<VerifierKey>) -> bool {
+        let keys = silent.iter().flat_map(|key| self.policy.keys_of(key.name())).cloned().collect();
+        !silent.is_empty() && self.policy.is_met(&keys)
     }
 
     /// Witnesses that are down for long must not stop a log that was only restarted.
     pub(crate) async fn give_up(&self) {
         tokio::time::sleep(PATIENCE).await;
         let silent = lock(&self.silent).clone();
-        if silent.is_empty() || !self.policy.is_met(&silent) {
+        if !self.can_cosign(&silent) {
             return;
         }
-        let names = self.policy.witnesses().iter().filter(|witness| silent.contains(&witness.key.key()));
+        let names = self.policy.witnesses().iter().filter(|witness| silent.contains(&witness.key));
         let names = names.map(|witness| witness.name.as_str()).collect::<Vec<_>>().join(", ");
         let is_forgotten = !lock(&self.forgetful).is_disjoint(&silent);
         if self.is_restored {

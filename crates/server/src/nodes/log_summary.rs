@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use countersign_core::log::checkpoint::SignedCheckpoint;
 use countersign_core::values::shown::{plural, shown_count};
-use countersign_core::values::{key::PublicKey, time::Timestamp};
+use countersign_core::values::{time::Timestamp, verifier_key::VerifierKey};
 use countersign_log::{CheckpointMinute, RECENT_MINUTES, TransparencyLog};
 use serde::Serialize;
 
@@ -77,12 +77,12 @@ impl LogSummary {
         let newest_size = newest.as_ref().map(|newest| newest.checkpoint().size);
         let made = recent.newest.filter(|(size, _)| Some(*size) == newest_size);
         let as_of = policy.as_ref().zip(proven.as_ref()).and_then(|(policy, proven)| {
-            policy.as_of(proven.cosignatures().map(|by| (by.witness.key(), by.time)))
+            policy.as_of(proven.cosignatures().map(|by| (by.witness.clone(), by.time)))
         });
         let known = last_cosigned([&newest, &proven].into_iter().flatten(), cosigning, now);
         let witnesses = policy.iter().flat_map(|policy| policy.witnesses()).map(|witness| {
-            let last = known.get(&witness.key.key());
-            let stats = cosigning.iter().find(|stats| stats.key == witness.key.key());
+            let last = known.get(&witness.key);
+            let stats = cosigning.iter().find(|stats| stats.key == witness.key);
             WitnessSummary {
                 name: witness.name.clone(),
                 key: witness.key.to_string(),
@@ -205,15 +205,15 @@ fn last_cosigned<'a>(
     kept: impl Iterator<Item = &'a SignedCheckpoint>,
     cosigning: &[Arc<CosigningStats>],
     now: Timestamp,
-) -> BTreeMap<PublicKey, (Timestamp, u64)> {
+) -> BTreeMap<VerifierKey, (Timestamp, u64)> {
     let kept = kept.flat_map(|signed| {
         let size = signed.checkpoint().size;
-        signed.cosignatures().filter_map(move |by| Some((by.witness.key(), (to_time(by.time)?, size))))
+        signed.cosignatures().filter_map(move |by| Some((by.witness.clone(), (to_time(by.time)?, size))))
     });
     let counted = cosigning.iter().filter_map(|stats| {
         let ago = i64::try_from(stats.since()?.as_secs()).ok()?;
         let at = Timestamp::from_unix_seconds(now.unix_seconds().checked_sub(ago)?).ok()?;
-        Some((stats.key, (at, stats.size())))
+        Some((stats.key.clone(), (at, stats.size())))
     });
     let mut last = BTreeMap::new();
     for (key, seen) in kept.chain(counted) {

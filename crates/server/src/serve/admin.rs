@@ -278,7 +278,7 @@ fn describe(app: &App) -> Value {
         "mirror_of": app.role.mirror().map(|mirror| mirror.origin.as_str()),
         "mirror_lag_seconds": app.role.mirror().map(|mirror| mirror.lag(Instant::now()).as_secs()),
         "mirror_refused": app.role.mirror().and_then(|mirror| Some(mirror.refusal()?.reason.clone())),
-        "witness": app.witness.as_ref().map(|witness| witness.key().to_string()),
+        "witness": app.witness.as_ref().map(|witness| witness.keys().iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")),
         "witness_stopped": app.witness.as_ref().and_then(|witness| Some(witness.stops().first()?.reason.clone())),
         "log_refused": app.log.get().and_then(|log| Some(log.refusal()?.to_string())),
         "witnesses_stopped": app.cosigning.iter().filter(|of| of.is_stopped.load(Ordering::Relaxed)).map(|of| of.name.as_str()).collect::<Vec<_>>(),

@@ -1,7 +1,7 @@
 //! The page about the log of this server: who it is, how far it has come, and who watches it (D267).
 
-use countersign_core::values::shown::shown_text;
 use countersign_core::values::wire::routes::{LOG_CHECKPOINT, LOG_KEY};
+use countersign_core::values::{shown::shown_text, verifier_key::VerifierKey};
 use countersign_store::Head;
 use maud::{Markup, html};
 
@@ -17,7 +17,7 @@ const HEIGHT: usize = 40;
 
 pub(super) fn show(app: &App, _: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
     let summary = app.log.get().map(|log| LogSummary::of(log, &app.cosigning, app.role.mirror(), app.now()));
-    let witness = app.witness.as_ref().map(|witness| witness.key().to_string());
+    let witness = app.witness.as_ref().map(|witness| witness.keys()).unwrap_or_default();
     let body = html! {
         h1 { "The log" }
         p.lede {
@@ -25,7 +25,7 @@ pub(super) fn show(app: &App, _: &Head, visit: &Visit) -> Result<Reply, PageTrou
             "nothing in it was taken away or replaced. So the server cannot show different people different histories."
         }
         @match &summary {
-            Some(summary) => (about(summary, witness.as_deref(), visit)),
+            Some(summary) => (about(summary, &witness, visit)),
             None => (without_log(visit)),
         }
     };
@@ -33,7 +33,7 @@ pub(super) fn show(app: &App, _: &Head, visit: &Visit) -> Result<Reply, PageTrou
     Ok(Reply::Page(page))
 }
 
-fn about(summary: &LogSummary, witness: Option<&str>, visit: &Visit) -> Markup {
+fn about(summary: &LogSummary, witness: &[VerifierKey], visit: &Visit) -> Markup {
     html! {
         @if let Some(trouble) = &summary.trouble {
             section.card.hero.is-bad role="alert" aria-labelledby="trouble" {
@@ -49,7 +49,7 @@ fn about(summary: &LogSummary, witness: Option<&str>, visit: &Visit) -> Markup {
                     "checkpoints whose root it has computed itself from the commits. It signs none. "
                     a href={ (origin) (links::LOG) } { "The page of the origin" } " has the witnesses."
                 }
-                @if let Some(key) = witness { p { "It is also a witness of that log, with the key " (copied_key(key)) } }
+                @for key in witness { p { "It is also a witness of that log, with the key " (copied_key(&key.to_string())) } }
             }
         }
         dl.facts {

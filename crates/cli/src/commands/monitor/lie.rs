@@ -210,7 +210,7 @@ pub(super) async fn find_unwitnessed(
                 let error = ParseError::new("", error.to_string());
                 client.unusable_content(&"its cosigned checkpoint", error)
             })?;
-            let times = signed.cosignatures().map(|of| (of.witness.key(), of.time));
+            let times = signed.cosignatures().map(|of| (of.witness.clone(), of.time));
             let time = policy.as_of(times).and_then(|time| i64::try_from(time).ok());
             since = time.and_then(|time| Timestamp::from_unix_seconds(time).ok());
         }

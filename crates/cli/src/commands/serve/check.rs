@@ -137,14 +137,14 @@ async fn ask_witnesses(log: &LogSettings) -> Report {
         }
     };
     let answers = join_all(asked.iter().map(AskedWitness::check_answers)).await;
-    let mut answering: BTreeSet<_> = policy.witness_keys().iter().map(VerifierKey::key).collect();
+    let mut answering: BTreeSet<VerifierKey> = policy.witness_keys().into_iter().collect();
     for witness in policy.witnesses() {
         let url = witness.url.as_deref().unwrap_or("which sends its cosignatures itself");
         report.say("witness", format!("{}, {url}", witness.name));
     }
     for (witness, answer) in asked.iter().zip(answers) {
         if let Err(reason) = answer {
-            answering.remove(&witness.key.key());
+            answering.retain(|key| key.name() != witness.key.name());
             report.say(WARNING, format!("the witness {}: {reason}", witness.name));
         }
     }
@@ -253,8 +253,8 @@ impl Report {
             }
             (Some(MirrorSettings { origin, .. }), _) => self.say("role", format!("a {role} of {origin}")),
         }
-        if let Some(witness) = &settings.witness {
-            self.say("key", witness.signer.key().to_string());
+        for signer in settings.witness.iter().flat_map(|witness| &witness.signers) {
+            self.say("key", signer.key().to_string());
         }
     }
 

@@ -64,32 +64,28 @@ impl LogDraft {
     /// What is said of witnesses that stay, stays.
     fn set_replaying(&mut self, args: &LogArgs) -> Result<(), CliError> {
         for name in &args.replaying {
-            let key = self.find_witness(name)?;
-            self.replaying.insert(key);
+            let keys = self.find_witness(name)?;
+            self.replaying.extend(keys);
         }
         for name in &args.not_replaying {
-            let key = self.find_witness(name)?;
-            self.replaying.remove(&key);
+            let keys = self.find_witness(name)?;
+            self.replaying.retain(|key| !keys.contains(key));
         }
         Ok(())
     }
 
-    /// The key of the witness that is given by its key or by its name.
-    fn find_witness(&self, name: &str) -> Result<String, CliError> {
+    /// The keys of the witness that is given by its name, or the key that is given itself.
+    fn find_witness(&self, name: &str) -> Result<Vec<String>, CliError> {
         let has_name = |key: &&String| *key == name || key.split('+').next() == Some(name);
         let keys = self.groups.iter().flat_map(|group| &group.keys);
-        let found: Vec<&String> = keys.filter(has_name).collect();
-        match found.as_slice() {
-            [key] => Ok((*key).clone()),
-            [] => Err(CliError::usage(
+        let found: Vec<String> = keys.filter(has_name).cloned().collect();
+        if found.is_empty() {
+            return Err(CliError::usage(
                 format!("`{}` is not one of the witnesses", shown_text(name)),
                 "name a witness of the log by its key or its name; --witness names all of them",
-            )),
-            [..] => Err(CliError::usage(
-                format!("several witnesses are called `{}`", shown_text(name)),
-                "name it by its key",
-            )),
+            ));
         }
+        Ok(found)
     }
 
     /// Witnesses take the place of all that there were. A threshold alone changes that of an only group.

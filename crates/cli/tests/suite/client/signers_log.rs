@@ -1,7 +1,7 @@
 //! The log and the witnesses of a signers file: made, edited, checked, proposed, signed, and used.
 
 use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
-use countersign_testing::{key, log_key, witness_key};
+use countersign_testing::{key, log_key, ml_dsa_key, witness_key};
 use serde_json::{Value, json};
 
 use crate::support::client::{Computer, Ran};
@@ -73,6 +73,24 @@ fn an_edit_changes_what_it_names_and_keeps_the_rest() {
     ran.says(&["log: sign.example.org/log+", "any 2 of 3 witnesses", "at most 1 day old"]);
     edit(&computer, &["--witness-threshold", "1"]).failed(2).says(&["--log KEY"]);
     edit(&computer, &["--no-log"]).failed(2).says(&["nothing changes"]);
+}
+
+#[test]
+fn a_witness_with_two_keys_counts_once_and_is_named_once() {
+    let computer = Computer::offline();
+    computer.write("s.json", file().bytes());
+    let [a, b, _] = witnesses();
+    let second = ml_dsa_key(witness_key(1).name(), 9).to_string();
+    let name = |threshold| {
+        edit(&computer, &["--witness", &a, &second, &b, "--witness-threshold", threshold, "-o", "two.json"])
+    };
+    name("3").failed(2).says(&["--witness-threshold", "between 1 and 2"]);
+    name("2").ok().says(&["any 2 of 2 witnesses", "the log and at least 2 witnesses"]);
+    let edit = |option: &str| computer.run(&["signers", "edit", "two.json", option, witness_key(1).name()]);
+    let printed = printed(&edit("--replaying").ok());
+    let replaying = |key: &str| json!({ "key": key, "replaying": true });
+    assert_eq!(printed["witnesses"][0]["keys"], json!([replaying(&a), replaying(&second), b]));
+    edit("--not-replaying").failed(2).says(&["nothing changes"]);
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn a_log_key_that_is_a_witness_s_is_refused() {
     server.start_again();
     let key = log_key(&server);
     server.stop();
-    let witness = VerifierKey::new("witness.example", KeyKind::Witness, key.key()).unwrap();
+    let witness = VerifierKey::new("witness.example", KeyKind::Witness, key.ed25519().unwrap()).unwrap();
     let witnesses = server.data_dir().parent().unwrap().join("witnesses");
     fs::write(&witnesses, format!("witness w {witness}\nquorum w\n")).unwrap();
     let config = server.data_dir().parent().unwrap().join("countersign.toml");

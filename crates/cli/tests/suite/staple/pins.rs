@@ -125,7 +125,7 @@ fn another_log_is_refused_until_the_user_or_the_policy_accepts_it() {
     let other = countersign_core::values::verifier_key::VerifierKey::new(
         "sign.example.org/new",
         countersign_core::values::verifier_key::KeyKind::Log,
-        witness_key(9).key(),
+        witness_key(9).ed25519().unwrap(),
     );
     scene.hostile.answer("/log/key", Lie::bytes(format!("{}\n", other.unwrap())));
     let refused = scene.user.refuses(&scene.url("2.0"), 3, &["THE LOG HAS CHANGED", "sign.example.org/new"]);

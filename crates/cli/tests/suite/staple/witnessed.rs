@@ -4,14 +4,16 @@ use serde_json::json;
 
 use crate::support::client::{Computer, add_files, text};
 use crate::support::witnesses::{LogSetup, TestWitness, log_key_of};
-use crate::support::{SignersFile, alice, metrics::free_address, waiting::wait_until};
+use crate::support::{SignersFile, alice, metrics::free_address, mirrors::url_of, waiting::wait_until};
 
 #[test]
 fn a_download_is_fresh_by_real_witnesses_and_a_revocation_reaches_them() {
     let address = free_address();
-    let mut witnesses = ["one.example", "two.example"].map(|name| TestWitness::prepare(address, name, &[]));
+    // One of them has two keys, and counts once; the other one has ML-DSA-44 alone.
+    let mut witnesses = [("both", "one.example"), ("ml-dsa-44", "two.example")]
+        .map(|(key_type, name)| TestWitness::prepare_with(key_type, address, name, &[]));
     let [one, two] = &witnesses;
-    let keys = [one, two].map(|witness| witness.key.to_string());
+    let keys: Vec<String> = [one, two].iter().flat_map(|by| by.keys()).map(|key| key.to_string()).collect();
     let world = LogSetup::at(address).witnessed(&[one, two], &[]).start();
     witnesses.iter_mut().for_each(|witness| witness.server.start_again());
     let file = SignersFile::of(1, &[&alice()]).with(
@@ -41,6 +43,9 @@ fn a_download_is_fresh_by_real_witnesses_and_a_revocation_reaches_them() {
         computer.run(&["revoke", &index, "--reason", "key leaked", "--yes", "--key", text(&key)]).ok();
     revoked.says(&["Revoked", "by 2 of 2 witnesses", "No one with a maximum age of 1 hour accepts"]);
     computer.download(&url).failed(4).says(&["key leaked"]);
+    let monitor = || computer.run(&["monitor", &url_of(&world.server), "acme/app", "--once"]);
+    monitor().ok().says(&["Following the log sign.example.org/log"]);
+    monitor().ok();
     let pins = computer.pins();
     assert!(pins["logs"][log_key_of(&world.server).to_string()].is_object(), "{pins}");
 }

@@ -15,11 +15,13 @@ use super::{files::FileServer, metrics::free_address, waiting::wait_until, world
 
 pub(crate) const ORIGIN: &str = "sign.example.org/log";
 
-/// The witness's process, its address and its key.
+/// The witness's process, its address and its keys.
 pub(crate) struct TestWitness {
     pub(crate) server: TestServer,
     pub(crate) address: SocketAddr,
     pub(crate) key: VerifierKey,
+    /// The ML-DSA-44 key beside that.
+    pub(crate) second: Option<VerifierKey>,
 }
 
 /// How a server with a log is started.
@@ -44,12 +46,17 @@ impl LogSetup {
         for (number, witness) in asked.iter().enumerate() {
             text += &format!("witness w{number} {} http://{}\n", witness.key, witness.address);
             names.push(format!("w{number}"));
+            if let Some(second) = &witness.second {
+                text += &format!("witness w{number}-second {second} http://{}\n", witness.address);
+                names.push(format!("w{number}-second"));
+            }
         }
         for (number, witness) in polling.iter().enumerate() {
             text += &format!("witness p{number} {}\n", witness.key);
             names.push(format!("p{number}"));
         }
-        text += &format!("group all all {}\nquorum all\n", names.join(" "));
+        let count = asked.len() + polling.len();
+        text += &format!("group all {count} {}\nquorum all\n", names.join(" "));
         self.witnesses = Some(text);
         self
     }
@@ -97,25 +104,45 @@ pub(crate) fn start_witnessed() -> (World, TestWitness) {
 impl TestWitness {
     /// Not started yet.
     pub(crate) fn prepare(origin: SocketAddr, name: &str, extra: &[&str]) -> Self {
+        Self::prepare_with("ed25519", origin, name, extra)
+    }
+
+    /// One with keys of this type. Not started yet.
+    pub(crate) fn prepare_with(key_type: &str, origin: SocketAddr, name: &str, extra: &[&str]) -> Self {
         let address = free_address();
-        let mut key = None;
+        let (mut key, mut second) = (None, None);
         let server = TestServer::prepare_as(|dir| {
             let path = dir.with_extension("key");
-            let made = run_json(&["admin", "witness", "init", "--name", name, "--key", text(&path)]);
-            key = Some(VerifierKey::parse(made["witness"].as_str().expect("a key")).expect("a key"));
+            let init = ["admin", "witness", "init", "--type", key_type, "--name", name, "--key", text(&path)];
+            let made = run_json(&init);
+            let parse = |made: &Value| VerifierKey::parse(made["witness"].as_str()?).ok();
+            (key, second) = (parse(&made), parse(&made["second"]));
             let origin = format!("http://{origin}");
-            Launch::default()
+            let launch = Launch::default()
                 .args(["witness", &origin, "--key", text(&path), "--data-dir", text(dir), "--listen", "-"])
                 .at(address)
-                .args(extra.iter().copied())
+                .args(extra.iter().copied());
+            match made["second"]["key_file"].as_str() {
+                Some(file) => launch.args(["--ml-dsa-key", file]),
+                None => launch,
+            }
         });
-        Self { server, address, key: key.expect("it was made") }
+        Self { server, address, key: key.expect("it was made"), second }
+    }
+
+    pub(crate) fn keys(&self) -> Vec<VerifierKey> {
+        [Some(self.key.clone()), self.second.clone()].into_iter().flatten().collect()
     }
 
     /// One that serves these logs as an ordinary witness. The server that it follows is not there.
     #[track_caller]
     pub(crate) fn start_ordinary(logs: &[&OwnLog]) -> Self {
-        let mut witness = Self::prepare(free_address(), "witness.example", &[]);
+        Self::start_ordinary_with("ed25519", logs)
+    }
+
+    #[track_caller]
+    pub(crate) fn start_ordinary_with(key_type: &str, logs: &[&OwnLog]) -> Self {
+        let mut witness = Self::prepare_with(key_type, free_address(), "witness.example", &[]);
         let policy = witness.server.data_dir().with_extension("policy");
         let lines: String = logs.iter().map(|log| format!("log {}\n", log.key)).collect();
         std::fs::write(&policy, lines).expect("a writable directory");
@@ -145,10 +172,9 @@ impl TestWitness {
         }
         assert_eq!(reply.status, 200, "{}", reply.text());
         let note = Note::parse(&reply.body).expect("a note");
-        let signed =
-            SignedCheckpoint::open(&note, std::slice::from_ref(log), std::slice::from_ref(&self.key));
+        let signed = SignedCheckpoint::open(&note, std::slice::from_ref(log), &self.keys());
         let signed = signed.expect("signed by the log");
-        assert_eq!(signed.cosignatures().count(), 1, "{note}");
+        assert_eq!(signed.cosignatures().count(), self.keys().len(), "{note}");
         Some(signed)
     }
 

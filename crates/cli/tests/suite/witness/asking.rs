@@ -21,7 +21,7 @@ pub(super) fn release(world: &World, name: &str) -> String {
 #[track_caller]
 pub(super) fn await_staple(world: &World, index: &str, witnesses: &[&TestWitness]) -> Staple {
     let commits = Git::at(world.server.repository()).commit_count() as u64;
-    let keys: Vec<VerifierKey> = witnesses.iter().map(|witness| witness.key.clone()).collect();
+    let keys: Vec<VerifierKey> = witnesses.iter().flat_map(|witness| witness.keys()).collect();
     let mut found = None;
     wait_until("the witnesses do not cosign", || {
         let reply = world.server.get(&format!("/v1/proof/{index}"));
@@ -53,7 +53,7 @@ fn a_server_and_two_witnesses_reach_a_quorum() {
     let log = log_key_of(&world.server);
     let policy = Policy::parse(format!("log {log}\n{policy}").as_bytes()).unwrap();
     let keys = staple.proof.note.signers(&policy.witness_keys()).unwrap();
-    assert!(policy.is_met(&keys.iter().map(|signer| signer.key.key()).collect()));
+    assert!(policy.is_met(&keys.into_iter().map(|signer| signer.key).collect()));
     // And again after each change, also while one of them was away.
     let second = release(&world, "1.1");
     await_staple(&world, &second, &[one, two]);

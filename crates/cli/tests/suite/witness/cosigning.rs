@@ -7,8 +7,8 @@ use countersign_core::log::{note::Note, note::NoteSignature, tree::leaf_hash};
 use countersign_core::values::bounds::WITNESS_REQUEST_BYTES;
 
 use super::asking::{await_staple, release};
-use crate::support::metrics::free_address;
-use crate::support::witnesses::{OwnLog, TestWitness, await_logged, log_key_of, start_witnessed};
+use crate::support::witnesses::{OwnLog, TestWitness, await_logged, log_key_of, run_json, start_witnessed};
+use crate::support::{Launch, metrics::free_address};
 
 fn log() -> OwnLog {
     let mut log = OwnLog::named("log.example/one", 7);
@@ -32,6 +32,66 @@ fn a_witness_cosigns_what_continues_the_log() {
         assert!(now.abs_diff(cosignature.time) < 60, "{cosignature:?}");
         assert_eq!(witness.cosigned(&log.key).unwrap().checkpoint().size, size);
     }
+}
+
+#[test]
+fn a_witness_cosigns_with_each_type_of_key() {
+    let log = log();
+    for (key_type, ids) in [("ml-dsa-44", 1), ("both", 2)] {
+        let mut witness = TestWitness::start_ordinary_with(key_type, &[&log]);
+        assert_eq!(witness.keys().len(), ids);
+        for (old, size) in [(0, 5), (5, 13)] {
+            let reply = witness.add_checkpoint(&log.request(old, size));
+            assert_eq!(reply.status, 200, "{}", reply.text());
+            let lines = NoteSignature::parse_lines(&reply.body).unwrap();
+            assert_eq!(lines.len(), ids);
+            let mut signed = log.checkpoint(size);
+            let added = signed.add_cosignatures(&lines, &witness.keys()).unwrap();
+            assert_eq!(added.iter().map(|by| by.witness.clone()).collect::<Vec<_>>(), witness.keys());
+            assert!(added.iter().all(|by| by.time == added[0].time));
+            assert_eq!(witness.cosigned(&log.key).unwrap().checkpoint().size, size);
+            witness.server.restart();
+        }
+        assert_eq!(witness.add_checkpoint(&log.request(0, 20)).text(), "13\n");
+    }
+}
+
+#[test]
+fn the_keys_of_a_witness_are_one_of_each_type_and_of_one_name() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let file = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let init = |name: &str, key_type: &str, key: &str| {
+        run_json(&["admin", "witness", "init", "--name", name, "--type", key_type, "--key", &file(key)])
+    };
+    let made = init("one.example", "both", "one");
+    assert_eq!(made["second"]["key_file"], file("one.ml-dsa"));
+    let vkey = std::fs::read_to_string(file("one.ml-dsa.pub")).unwrap();
+    assert_eq!(vkey.trim_end(), made["second"]["witness"]);
+    init("two.example", "ml-dsa-44", "two");
+    std::fs::write(file("cut"), std::fs::read_to_string(file("two")).unwrap().replacen("MDQC", "MDQD", 1))
+        .unwrap();
+    let refused = |key: &str, second: &[&str]| {
+        let data = file("data");
+        let args = ["witness", "http://127.0.0.1:1", "--listen", "127.0.0.1:0", "--data-dir", &data, "--key"];
+        Launch::default().args(args).arg(&file(key)).args(second.iter().copied()).refusal()
+    };
+    let second = |name: &str| file(name);
+    for (key, more, said) in [
+        ("one", ["--ml-dsa-key", &second("two")], "two.example"),
+        ("one", ["--ml-dsa-key", &second("one")], "not a second key of another type"),
+        ("two", ["--ml-dsa-key", &second("two")], "not a second key of another type"),
+        ("one", ["--ml-dsa-key", &second("cut")], "no ML-DSA-44 key"),
+        ("cut", ["--name", "w.example"], "no ML-DSA-44 key"),
+        ("two", ["--name", "w example"], "cannot be called"),
+    ] {
+        let told = refused(key, &more);
+        assert!(told.contains(said), "{key} {more:?}: {told}");
+    }
+    // Neither file is written if one of them is there.
+    std::fs::write(file("three.ml-dsa.pub"), "mine").unwrap();
+    let args = ["admin", "witness", "init", "--name", "w", "--type", "both", "--key", &file("three")];
+    assert!(!Launch::default().args(args).output().status.success());
+    assert!(!dir.path().join("three").exists() && !dir.path().join("three.pub").exists());
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn a_registrar_is_neither_log_nor_witness() {
     let text = base().registrars([&carol()]).log(&log_key(), &[(1, &[witness_key(1)])]).text();
     SignersFile::parse(text.as_bytes()).unwrap();
     for taken in [log_key(), witness_key(1)] {
-        let text = text.replace(&carol().public_key().to_string(), &taken.key().to_string());
+        let text = text.replace(&carol().public_key().to_string(), &taken.ed25519().unwrap().to_string());
         let error = SignersFile::parse(text.as_bytes()).unwrap_err();
         assert_mentions(&error.to_string(), &["transparency", "registrar"]);
     }

@@ -7,7 +7,7 @@ use countersign_core::documents::{signers::SignersFile, transparency::Transparen
 use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
 use countersign_core::values::{bounds::SIGNERS_FILE_WITNESSES, json::ParseError};
 use countersign_testing::{
-    Signers, alice, assert_mentions, bob, carol, dave, key, log_key, public, signers, witness_key,
+    Signers, alice, assert_mentions, bob, carol, dave, key, log_key, ml_dsa_key, public, signers, witness_key,
 };
 use serde_json::{Value, json};
 
@@ -89,7 +89,7 @@ fn a_witness_that_replays_is_an_object_and_every_other_one_its_key() {
     let [group] = transparency.witnesses() else { panic!("one group") };
     assert_eq!(group.keys, [witness_key(1), witness_key(2), witness_key(3)]);
     assert_eq!([1, 2, 3].map(|n| group.replays(&witness_key(n))), [false, true, false]);
-    assert_eq!(transparency.policy().replaying_keys(), [witness_key(2).key()].into());
+    assert_eq!(transparency.policy().replaying_keys(), [witness_key(2)].into());
     assert_eq!(serde_json::from_slice::<Value>(&file.write()).unwrap()["transparency"], object);
     // Any two of three have one that replays, if two do.
     assert_eq!(transparency.policy().tolerance().unwrap().must_lie, 0);
@@ -101,7 +101,7 @@ fn a_witness_that_replays_is_an_object_and_every_other_one_its_key() {
 fn its_keys_sign_for_no_role() {
     let file = parse(&good()).unwrap();
     assert_eq!(file.keys(), public([&alice(), &bob(), &dave()]));
-    assert!(!file.lists(&log_key().key()));
+    assert!(!file.lists(&log_key().ed25519().unwrap()));
 }
 
 #[test]
@@ -143,6 +143,26 @@ fn a_refusal_says_what_is_wrong_and_where() {
 }
 
 #[test]
+fn a_witness_with_two_keys_is_one_witness_in_one_group() {
+    let second = ml_dsa_key(witness_key(1).name(), 9);
+    let keys = json!([text(&witness_key(1)), text(&second), text(&witness_key(2))]);
+    let object = with("/witnesses/0", &json!({"threshold": 2, "keys": keys}));
+    let file = parse(&object).unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&file.write()).unwrap()["transparency"], object);
+    let [group] = file.transparency().unwrap().witnesses() else { panic!("one group") };
+    assert_eq!((group.keys.len(), group.witnesses()), (3, 2));
+    let policy = file.transparency().unwrap().policy();
+    let cosigned = |keys: [&VerifierKey; 2]| policy.is_met(&keys.into_iter().cloned().collect());
+    assert!(!cosigned([&witness_key(1), &second]) && cosigned([&second, &witness_key(2)]));
+    assert_refused(
+        &with("/witnesses/0", &json!({"threshold": 3, "keys": keys})),
+        &["witnesses[0].threshold"],
+    );
+    let apart = json!([good()["witnesses"][0], {"threshold": 1, "keys": [text(&second)]}]);
+    assert_refused(&with("/witnesses", &apart), &["witnesses[1].keys[0]", "in another group"]);
+}
+
+#[test]
 fn no_key_of_it_is_a_signers_in_any_role() {
     let file = base().admin(1, [&carol()]).revocation(1, [&key(5)]);
     let log = |n: u8| VerifierKey::new("sign.example.org/log", KeyKind::Log, key(n).public_key()).unwrap();
@@ -167,7 +187,7 @@ fn its_policy_needs_every_group() {
     let file = SignersFile::parse(base().log(&log_key(), groups).text().as_bytes()).unwrap();
     let policy = file.transparency().unwrap().policy();
     assert_eq!(policy.log_keys(), [log_key()]);
-    let cosigned = |numbers: &[u8]| numbers.iter().map(|n| witness_key(*n).key()).collect::<BTreeSet<_>>();
+    let cosigned = |numbers: &[u8]| numbers.iter().map(|n| witness_key(*n)).collect::<BTreeSet<_>>();
     assert!(policy.is_met(&cosigned(&[1, 3, 4])));
     assert!(!policy.is_met(&cosigned(&[1, 2, 3])));
     assert!(!policy.is_met(&cosigned(&[1, 4])));

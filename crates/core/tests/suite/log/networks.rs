@@ -73,7 +73,7 @@ fn a_list_with_a_wrong_line_is_refused_as_a_whole() {
 #[test]
 fn a_log_that_is_of_no_use_is_passed_over_alone() {
     let good = listed("one.example", 1, 24);
-    let witness = VerifierKey::new("two.example", KeyKind::Witness, good.key.key()).unwrap();
+    let witness = VerifierKey::new("two.example", KeyKind::Witness, good.key.ed25519().unwrap()).unwrap();
     let long = "x".repeat(LOG_CONTACT_BYTES + 1);
     let text = format!(
         "logs/v0\n{}vkey {witness}\nqpd 1\ncontact y\nvkey nonsense\nqpd 1\ncontact y\nvkey {}\norigin three\nqpd 1\ncontact y\n\

@@ -4,7 +4,8 @@ use countersign_core::log::note::{MAX_NUMBER, Note, NoteError, NoteSignature, pa
 use countersign_core::values::bounds::{KEY_NAME_BYTES, NOTE_BYTES, NOTE_SIGNATURES};
 use countersign_core::values::key::{KeyError, SecretKey, encode_base64};
 use countersign_core::values::verifier_key::{KeyKind, VerifierKey, VerifierKeyError};
-use countersign_testing::{alice, assert_mentions, bob, key, mallory};
+use countersign_core::values::{digest::Sha256, ml_dsa::ML_DSA_KEY_BYTES};
+use countersign_testing::{alice, assert_mentions, bob, key, mallory, ml_dsa_cosign, ml_dsa_key};
 
 use super::world::{DESIGN_NOTE, log_key, seed, witness_key};
 
@@ -41,7 +42,7 @@ fn the_vector_of_the_design_is_made_and_read_byte_for_byte() {
         witness.to_string(),
         "example.com/witness+098ef77f+BCmsuuFBvMrwsi4alNNNC8c2HlJtC/4SyJeUvJMilm3X"
     );
-    let text = DESIGN_NOTE.split_once("\n\n").unwrap().0.to_owned() + "\n";
+    let text = log_text();
     let mut made = Note::new(text.clone());
     made.add(NoteSignature::sign(&text, &log, &seed(0), 0));
     made.add(NoteSignature::sign(&text, &witness, &seed(0x20), 1_700_000_000));
@@ -165,7 +166,8 @@ fn a_verifier_key_has_one_spelling_and_a_name_that_can_be_shown() {
         (&good.replacen("example.com/log", "", 1), VerifierKeyError::Name),
         (&good.replacen("example.com/log", "a b", 1), VerifierKeyError::Name),
         (&good.replacen("example.com/log", "a\u{200b}", 1), VerifierKeyError::Name),
-        (&good.replacen("+AQOh", "+BgOh", 1), VerifierKeyError::Type(6)),
+        (&good.replacen("+AQOh", "+BQOh", 1), VerifierKeyError::Type(5)),
+        (&good.replacen("+AQOh", "+BgOh", 1), VerifierKeyError::Form),
         (&good.replacen("+AQOh", "+BAOh", 1), VerifierKeyError::Id),
     ];
     assert_eq!(VerifierKey::parse(&good), Ok(log_key()));
@@ -182,6 +184,45 @@ fn a_verifier_key_has_one_spelling_and_a_name_that_can_be_shown() {
     assert_mentions(&other_kind.to_string(), &["log", "witness"]);
     // The same key as a log's and as a witness's has two ids.
     assert_ne!(named("a", KeyKind::Log, &key(9)).id(), named("a", KeyKind::Witness, &key(9)).id());
+}
+
+#[test]
+fn an_ml_dsa_key_is_a_witness_whose_id_is_of_its_name_its_type_and_all_of_it() {
+    let (name, witness) = ("witness.example", ml_dsa_key("witness.example", 7));
+    let text = witness.to_string();
+    assert_eq!(VerifierKey::parse_kind(&text, KeyKind::Witness).as_ref(), Ok(&witness));
+    assert_eq!((witness.bytes().len(), witness.ed25519()), (ML_DSA_KEY_BYTES, None));
+    let digest = Sha256::of(&[name.as_bytes(), b"\n\x06", witness.bytes()].concat());
+    assert_eq!(witness.id(), digest.as_bytes()[..4]);
+    assert_eq!(
+        VerifierKey::parse_log(&text),
+        Err(VerifierKeyError::OtherKind(KeyKind::Witness, KeyKind::Log))
+    );
+    let spell = |bytes: &[u8]| format!("{}+{}", witness.short(), encode_base64(bytes));
+    let typed = [&[6], witness.bytes()].concat();
+    assert_eq!(spell(&typed), text);
+    for (wrong, error) in [
+        (spell(&typed[..ML_DSA_KEY_BYTES]), VerifierKeyError::Form),
+        (spell(&[&typed[..], &[0]].concat()), VerifierKeyError::Form),
+        (spell(&[&[4], witness.bytes()].concat()), VerifierKeyError::Form),
+        (spell(&[&typed[..ML_DSA_KEY_BYTES], &[typed[ML_DSA_KEY_BYTES] ^ 1]].concat()), VerifierKeyError::Id),
+        (text.replacen("witness.", "w.", 1), VerifierKeyError::Id),
+    ] {
+        assert_eq!(VerifierKey::parse(&wrong), Err(error));
+    }
+    // No key that the id names has signed what an Ed25519 key of the same name has, and the other way round.
+    let ed25519 = named(name, KeyKind::Witness, &key(7));
+    assert_ne!(witness.id(), ed25519.id());
+    let both = [witness.clone(), ed25519.clone()];
+    let mut made = Note::new(log_text());
+    made.add(ml_dsa_cosign(name, 7, &log_text(), 5));
+    made.add(NoteSignature::sign(&log_text(), &ed25519, &key(7), 6));
+    let found = made.signers(&both).unwrap().into_iter().map(|signer| (signer.key, signer.time));
+    assert_eq!(found.collect::<Vec<_>>(), [(witness, Some(5)), (ed25519, Some(6))]);
+}
+
+fn log_text() -> String {
+    DESIGN_NOTE.split_once("\n\n").expect("a note").0.to_owned() + "\n"
 }
 
 #[test]

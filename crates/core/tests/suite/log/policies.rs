@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, time::Duration};
 use countersign_core::documents::transparency::WitnessGroup;
 use countersign_core::log::policy::{Policy, PolicyFault, Tolerance};
 use countersign_core::values::verifier_key::{KeyKind, VerifierKey, VerifierKeyError};
-use countersign_core::values::{bounds::POLICY_BYTES, bounds::POLICY_ENTRIES, key::PublicKey};
-use countersign_testing::{assert_mentions, key};
+use countersign_core::values::{bounds::KEY_NAME_BYTES, bounds::POLICY_BYTES, bounds::POLICY_ENTRIES};
+use countersign_testing::{assert_mentions, key, ml_dsa_key};
 
 fn of_kind(kind: KeyKind, n: u8) -> VerifierKey {
     VerifierKey::new(&format!("example.com/{n}"), kind, key(n).public_key()).expect("a key")
@@ -35,8 +35,8 @@ fn fault(short: &str) -> (usize, PolicyFault) {
     (error.line, error.fault)
 }
 
-fn keys(numbers: &[u8]) -> BTreeSet<PublicKey> {
-    numbers.iter().map(|n| key(*n).public_key()).collect()
+fn keys(numbers: &[u8]) -> BTreeSet<VerifierKey> {
+    numbers.iter().map(|n| of_kind(KeyKind::Witness, *n)).collect()
 }
 
 const NESTED: &str = "log L99; witness a W1; witness b W2; witness c W3; group x 2 a b c; witness d W4; witness e W5; \
@@ -63,7 +63,7 @@ fn the_example_of_c2sp_counts_as_it_says() {
     assert_eq!(policy.logs()[0].url.as_deref(), Some("https://log.example/"));
     assert_eq!(policy.witnesses()[3].name, "Y1");
     let (logs, witnesses) = (policy.log_keys(), policy.witness_keys());
-    let distinct: BTreeSet<PublicKey> = logs.iter().chain(&witnesses).map(VerifierKey::key).collect();
+    let distinct: BTreeSet<&[u8]> = logs.iter().chain(&witnesses).map(VerifierKey::bytes).collect();
     assert_eq!((logs.len(), witnesses.len(), distinct.len()), (1, 6, 7));
 }
 
@@ -139,6 +139,76 @@ fn one_key_under_two_names_is_refused() {
     assert_eq!(of_groups, Err(PolicyFault::KeyTwice("example.com/other".to_owned())));
 }
 
+/// A policy in which `E1` and `P1` stand for the two keys of one witness.
+fn with_two_keys(short: &str) -> Result<Policy, PolicyFault> {
+    let words = short.split(' ').map(|word| {
+        let end = word.ends_with(';');
+        let spelled = match word.trim_end_matches(';').split_at(1) {
+            ("E", n) => of_kind(KeyKind::Witness, n.parse().expect("a number")).to_string(),
+            ("P", n) => second_key(n.parse().expect("a number")).to_string(),
+            _ => return word.to_owned(),
+        };
+        if end { spelled + ";" } else { spelled }
+    });
+    let text = words.collect::<Vec<_>>().join(" ").replace("; ", "\n");
+    Policy::parse(text.as_bytes()).map_err(|error| error.fault)
+}
+
+fn second_key(n: u8) -> VerifierKey {
+    ml_dsa_key(&format!("example.com/{n}"), n)
+}
+
+#[test]
+fn a_witness_with_two_keys_counts_once() {
+    let keys = "witness a E1; witness p P1; witness b E2; witness q P2; ";
+    let cosigned = |keys: &[VerifierKey]| keys.iter().cloned().collect::<BTreeSet<_>>();
+    let [a, b] = [1, 2].map(|n| of_kind(KeyKind::Witness, n));
+    let [p, q] = [1, 2].map(second_key);
+    let two = with_two_keys(&format!("{keys}group g 2 a p b q; quorum g")).unwrap();
+    assert!(!two.is_met(&cosigned(&[a.clone(), p.clone()])));
+    for both in [[&a, &b], [&a, &q], [&p, &b], [&p, &q]] {
+        assert!(two.is_met(&cosigned(&both.map(Clone::clone))), "{both:?}");
+    }
+    let expected = Tolerance { witnesses: 2, needed: 2, may_be_down: 0, must_collude: 2, must_lie: 0 };
+    assert_eq!(two.tolerance(), Some(expected));
+    assert_eq!(
+        two.quorum_witnesses(),
+        [&cosigned(&[a.clone(), p.clone()]), &cosigned(&[b.clone(), q.clone()])]
+    );
+    assert_eq!(Policy::parse(two.to_string().as_bytes()), Ok(two.clone()));
+    // Its newest time counts, whichever key says it.
+    assert_eq!(two.as_of([(a.clone(), 9), (p.clone(), 7)]), None);
+    assert_eq!(two.as_of([(a.clone(), 3), (p.clone(), 7), (q.clone(), 8)]), Some(7));
+    // One of two: the keys of one witness, in the form of other tools.
+    let any =
+        with_two_keys(&format!("{keys}group x any a p; group y any b q; group g 2 x y; quorum g")).unwrap();
+    assert_eq!(any.tolerance(), Some(expected));
+    assert!(
+        !any.is_met(&cosigned(&[a.clone(), p.clone()])) && any.is_met(&cosigned(&[a.clone(), q.clone()]))
+    );
+    // A key that is no member does not count, though its witness is one.
+    let strict = with_two_keys(&format!("{keys}group g 2 a b; quorum g")).unwrap();
+    assert!(!strict.is_met(&cosigned(&[p.clone(), q.clone()])) && strict.is_met(&cosigned(&[a, b, p])));
+    // It replays if that is said of all its keys.
+    for (marked, must_lie) in [("a b", 0), ("a p b", 1), ("a p b q", 2)] {
+        let policy = format!("{keys}group g 2 a p b q; #countersign replaying {marked}; quorum g");
+        assert_eq!(with_two_keys(&policy).unwrap().tolerance(), Some(Tolerance { must_lie, ..expected }));
+    }
+    // No policy lets it count in two places, or asks for more witnesses than there are.
+    let twice = PolicyFault::WitnessTwice("example.com/1".to_owned());
+    for (groups, fault) in [
+        ("group g all a p; quorum g", PolicyFault::Threshold(1)),
+        ("group g 3 a p b q; quorum g", PolicyFault::Threshold(2)),
+        ("group x any a b; group y any p q; group g all x y; quorum g", twice.clone()),
+        ("group x any a; group g 2 x p b; quorum g", twice),
+    ] {
+        assert_eq!(with_two_keys(&format!("{keys}{groups}")), Err(fault.clone()), "{groups}");
+        assert!(!fault.to_string().is_empty());
+    }
+    let again = with_two_keys(&format!("{keys}witness r P1; quorum a"));
+    assert_eq!(again, Err(PolicyFault::KeyTwice("example.com/1".to_owned())));
+}
+
 #[test]
 fn a_policy_has_a_largest_size_and_number_of_entries() {
     let many = |count: u8| {
@@ -164,6 +234,13 @@ fn a_policy_has_a_largest_size_and_number_of_entries() {
     assert_eq!(fault(&chain(POLICY_ENTRIES + 1)).1, PolicyFault::TooMany);
     let padded = |bytes: usize| format!("quorum none\n#{}", "x".repeat(bytes - 13));
     assert!(Policy::parse(padded(POLICY_BYTES).as_bytes()).is_ok());
+    // Every witness with the longest names, addresses and keys.
+    let witness = |n: u8| {
+        let name = format!("{n:03}{}", "n".repeat(KEY_NAME_BYTES - 3));
+        format!("witness {name} {} https://{name}/\n", ml_dsa_key(&name, n))
+    };
+    let largest: String = (0..most).map(witness).collect::<String>() + "quorum none\n";
+    assert_eq!(Policy::parse(largest.as_bytes()).unwrap().witnesses().len(), POLICY_ENTRIES);
     assert_eq!(Policy::parse(padded(POLICY_BYTES + 1).as_bytes()).unwrap_err().fault, PolicyFault::TooLarge);
 }
 
@@ -211,9 +288,9 @@ fn as_of_is_the_largest_time_that_enough_witnesses_reach() {
         for subset in subsets() {
             // Times in another order for each policy, some of them alike.
             let time = |n: u8| 100 + u64::from(n) * (number as u64 * 2 + 1) % 5;
-            let cosigned: Vec<_> = subset.iter().map(|n| (key(*n).public_key(), time(*n))).collect();
+            let cosigned: Vec<_> = subset.iter().map(|n| (of_kind(KeyKind::Witness, *n), time(*n))).collect();
             let reached = |t: u64| {
-                let late = cosigned.iter().filter(|(_, time)| *time >= t).map(|(key, _)| *key);
+                let late = cosigned.iter().filter(|(_, time)| *time >= t).map(|(key, _)| key.clone());
                 policy.is_met(&late.collect())
             };
             let expected = (90..110).rev().find(|t| reached(*t));
@@ -223,9 +300,9 @@ fn as_of_is_the_largest_time_that_enough_witnesses_reach() {
     }
     let policy = policy("witness a W1; witness b W2; group g 2 a b; quorum g");
     // One witness many times is one witness.
-    let [a, b] = [1, 2].map(|n| key(n).public_key());
-    assert_eq!(policy.as_of([(a, 9), (a, 8), (a, 7)]), None);
-    assert_eq!(policy.as_of([(a, 9), (a, 8), (b, 5), (b, 7)]), Some(7));
+    let [a, b] = [1, 2].map(|n| of_kind(KeyKind::Witness, n));
+    assert_eq!(policy.as_of([9, 8, 7].map(|time| (a.clone(), time))), None);
+    assert_eq!(policy.as_of([(a.clone(), 9), (a.clone(), 8), (b.clone(), 5), (b, 7)]), Some(7));
     assert_eq!(Policy::parse(b"quorum none").unwrap().as_of([(a, 9)]), None);
 }
 
@@ -233,12 +310,13 @@ fn as_of_is_the_largest_time_that_enough_witnesses_reach() {
 fn what_a_quorum_withstands_is_what_all_subsets_say() {
     for short in POLICIES {
         let policy = policy(short);
-        let members = policy.quorum_keys();
+        let members: BTreeSet<VerifierKey> =
+            policy.quorum_witnesses().into_iter().flatten().cloned().collect();
         let met: Vec<_> = subsets().map(|subset| keys(&subset)).filter(|set| policy.is_met(set)).collect();
         let relevant =
-            |set: &BTreeSet<PublicKey>| set.intersection(&members).copied().collect::<BTreeSet<_>>();
+            |set: &BTreeSet<VerifierKey>| set.intersection(&members).cloned().collect::<BTreeSet<_>>();
         let needed = met.iter().map(|set| relevant(set).len()).min().unwrap();
-        let down = |set: &BTreeSet<PublicKey>| policy.is_met(&members.difference(set).copied().collect());
+        let down = |set: &BTreeSet<VerifierKey>| policy.is_met(&members.difference(set).cloned().collect());
         let blocking = subsets().map(|subset| relevant(&keys(&subset))).filter(|set| !down(set));
         let may_be_down = blocking.map(|set| set.len()).min().unwrap() - 1;
         let pairs = met.iter().flat_map(|a| met.iter().map(move |b| relevant(&(a & b)).len()));
@@ -260,7 +338,7 @@ fn what_a_quorum_withstands_is_what_all_subsets_say() {
 fn mark(short: &str, replaying: &[u8]) -> Policy {
     let whole = policy(short);
     let keys = keys(replaying);
-    let named = whole.witnesses().iter().filter(|witness| keys.contains(&witness.key.key()));
+    let named = whole.witnesses().iter().filter(|witness| keys.contains(&witness.key));
     let lines: String = named.map(|witness| format!("; #countersign replaying {}", witness.name)).collect();
     policy(&format!("{short}{lines}"))
 }

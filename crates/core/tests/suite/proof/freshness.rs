@@ -4,15 +4,18 @@
 use std::sync::LazyLock;
 
 use countersign_core::documents::transparency::WitnessGroup;
+use countersign_core::log::note::NoteSignature;
 use countersign_core::log::record::{LoggedState, ProjectRecord, Record, ReleaseRecord};
 use countersign_core::log::{policy::Policy, status::Statuses, tree::leaf_hash, trie::TrieSibling};
 use countersign_core::proof::freshness::{Freshness, LogTrust, StapleError, StapleSubject, verify};
 use countersign_core::proof::{bundle::Bundle, bundle::Staple, verify as release};
 use countersign_core::values::bounds::{KEY_NAME_BYTES, POLICY_ENTRIES, STAPLE_BYTES};
 use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
-use countersign_core::values::{digest::Sha512, path::RepoPath};
+use countersign_core::values::{digest::Sha512, ml_dsa::ML_DSA_SIGNATURE_BYTES, path::RepoPath};
 use countersign_testing::evidence::{founded, good, index_path, noon};
-use countersign_testing::{INDEX, PROJECT, assert_mentions, documents::KINDS, few, key, path, steady};
+use countersign_testing::{
+    INDEX, PROJECT, assert_mentions, documents::KINDS, few, key, ml_dsa_cosign, ml_dsa_key, path, steady,
+};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -76,6 +79,28 @@ fn freshness_says_what_was_proven() {
 }
 
 #[test]
+fn a_witness_that_cosigns_with_two_keys_is_counted_once_and_by_its_newest_time() {
+    let log = log();
+    let mut cosigned = log.cosigned(&[(1, now() - 30)]);
+    let second = ml_dsa_key(witness(1).0.name(), 1);
+    let third = ml_dsa_key("post-quantum.example", 2);
+    for (key, n, time) in [(&second, 1, now() - 20), (&third, 2, now() - 10)] {
+        let line = ml_dsa_cosign(key.name(), n, cosigned.text(), time);
+        cosigned.add_cosignatures(&[line], std::slice::from_ref(key)).unwrap();
+    }
+    let judged = |keys: Vec<VerifierKey>| {
+        let policy = Policy::of_groups(policy().log_keys().remove(0), &[WitnessGroup::new(2, keys)]).unwrap();
+        verify(&log.staple(INDEX, &cosigned), &subject(), LogTrust::Policy(&policy), noon())
+    };
+    let fresh = judged(vec![witness(1).0, second.clone(), third.clone()]).unwrap();
+    assert_eq!(fresh.as_of.unwrap().unix_seconds(), noon().unix_seconds() - 20);
+    assert_eq!((fresh.quorum.cosigned, fresh.quorum.witnesses, fresh.cosignatures.len()), (2, 2, 3));
+    let refused = judged(vec![witness(1).0, second, witness(2).0]);
+    let Err(StapleError::TooFewWitnesses(count)) = refused else { panic!("{refused:?}") };
+    assert_eq!((count.cosigned, count.witnesses, count.needed), (1, 2, 2));
+}
+
+#[test]
 fn the_reasons_name_what_is_wrong_and_what_to_do() {
     let log = log();
     let with =
@@ -109,10 +134,8 @@ fn a_staple_has_a_largest_size_and_every_real_one_fits() {
     largest.statuses.project_path.siblings = siblings;
     largest.proof.hashes = vec![leaf_hash(b""); 63];
     for n in 0..u8::try_from(POLICY_ENTRIES).unwrap() {
-        let witness =
-            VerifierKey::new(&"n".repeat(KEY_NAME_BYTES), KeyKind::Witness, key(n).public_key()).unwrap();
-        let line = log().cosigned(&[]).cosign(&witness, &key(n), now()).line;
-        largest.proof.note.add(line);
+        let witness = ml_dsa_key(&"n".repeat(KEY_NAME_BYTES), n);
+        largest.proof.note.add(NoteSignature::of_ml_dsa(&witness, now(), &[n; ML_DSA_SIGNATURE_BYTES]));
     }
     let written = largest.write();
     assert!(written.len() <= STAPLE_BYTES, "{}", written.len());

@@ -4,7 +4,7 @@ use countersign_core::proof::log_pin::{Continuation, LogPin, LogPinFault, latest
 use countersign_core::proof::trust::{AsOf, Root, TrustStore};
 use countersign_core::values::{time::Timestamp, verifier_key::KeyKind, verifier_key::VerifierKey};
 use countersign_core::{log::checkpoint::Cosignature, log::checkpoint::SignedCheckpoint, rules::chain};
-use countersign_testing::{PROJECT, evidence::founded, evidence::noon, path};
+use countersign_testing::{PROJECT, evidence::founded, evidence::noon, ml_dsa_cosign, ml_dsa_key, path};
 
 use crate::log::world::{LogWorld, log_key, policy, seed};
 
@@ -39,6 +39,13 @@ fn sizes_roots_and_times_say_what_is_to_be_shown() {
         Err(LogPinFault::WitnessWentBack { seen: 5, shown: 3, .. })
     ));
     assert!(compare(&large, &log(3).cosigned(&[(1, 200), (2, 900)]), true).is_ok());
+    // Whichever of its keys says so.
+    let (mut late, second) = (log(3).cosigned(&[(2, 100)]), ml_dsa_key("witness1.example", 1));
+    let line = ml_dsa_cosign(second.name(), 1, late.text(), 201);
+    late.add_cosignatures(&[line], std::slice::from_ref(&second)).unwrap();
+    let witnesses = [policy().witness_keys(), vec![second]].concat();
+    let compared = LogPin::of(&large.note(), noon()).compare(&late, &witnesses, true);
+    assert!(matches!(compared, Err(LogPinFault::WitnessWentBack { seen: 5, shown: 3, .. })));
     let mut other = LogWorld::default();
     other.rotate(&countersign_testing::evidence::rotated(PROJECT));
     (1..3).for_each(|_| other.idle());

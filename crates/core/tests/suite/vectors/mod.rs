@@ -18,6 +18,7 @@ use serde_json::Value;
 use self::{staples::StapleVector, vector::Vector};
 
 mod chains;
+mod cosignatures;
 mod delays;
 mod good_bundles;
 mod hostile_bundles;

@@ -16,6 +16,7 @@ use serde_json::json;
 use crate::api::openapi::{Content, DescribedAnswer, EXAMPLE_INDEX, Endpoint, Parameter, Section};
 use crate::api::routing::{RouteTable, Tail, decode};
 use crate::api::{auth::read_public_body, openapi, state::App};
+use crate::limits::connections::RequestSender;
 use crate::nodes::asking::{CosigningStats, take_cosignatures};
 use crate::{follow::witness, http::error::ApiError, http::request::accepts_gzip, http::sending::typed};
 
@@ -87,7 +88,7 @@ pub(crate) fn routes() -> RouteTable {
         .post(paths::LOG_COSIGNATURE, cosignature, Endpoint::new("log_cosignature", Section::Watching, "A witness's cosignature of a checkpoint")
             .about(
                 "For witnesses that the server cannot ask. The body is the text of a checkpoint of this server's log, an empty line, \
-                 and the signature line of the witness. Only witnesses that the operator has configured are accepted.",
+                 and a signature line for each key of the witness. Only witnesses that the operator has configured are accepted.",
             )
             .with_raw_body(example("request", format!("{EXAMPLE_NOTE}{WITNESS_LINE}")))
             .answers(DescribedAnswer::new(200, "the cosignature was kept").with_content(Content::object().with_example("accepted", json!({ "size": 1 }))))
@@ -114,7 +115,7 @@ pub(crate) fn witness_routes() -> RouteTable {
             )
             .counted_as("witness")
             .with_raw_body(example("request", format!("old 0\n\n{EXAMPLE_NOTE}{LOG_LINE}")))
-            .answers(cached("the cosignature, as a line of a signed note", example("cosignature", WITNESS_LINE.to_owned())))
+            .answers(cached("the cosignature, as a line of a signed note; one for each key of the witness", example("cosignature", WITNESS_LINE.to_owned())))
             .fails("the body is malformed, or the old size is larger than the checkpoint's", malformed())
             .fails("no known key of the log has signed it, or the witness has stopped for this log", CosignRefusal::NotSigned(unsigned))
             .fails("the witness does not know this log; or this server is not a witness", ApiError::NO_WITNESS)
@@ -168,15 +169,15 @@ fn malformed() -> ApiError {
     CosignRefusal::Malformed(CheckpointError::Form("it must have three lines: origin, size and root")).into()
 }
 
-async fn checkpoint(State(app): State<App>) -> Result<Response, ApiError> {
+async fn checkpoint(State(app): State<App>, sender: RequestSender) -> Result<Response, ApiError> {
     let note = find_log(&app)?.checkpoint_note().ok_or(ApiError::NO_LOG_YET)?;
-    Ok(typed(note.as_str().to_owned(), TEXT, FOR_SECONDS))
+    app.sending.bound(typed(note.as_str().to_owned(), TEXT, FOR_SECONDS), &sender).await
 }
 
 /// Answers with all cosignatures, because a mirror does not know how many are enough.
-async fn cosigned(State(app): State<App>) -> Result<Response, ApiError> {
+async fn cosigned(State(app): State<App>, sender: RequestSender) -> Result<Response, ApiError> {
     let note = find_log(&app)?.cosigned_note().ok_or(ApiError::NO_LOG_YET)?;
-    Ok(typed(note, TEXT, FOR_SECONDS))
+    app.sending.bound(typed(note, TEXT, FOR_SECONDS), &sender).await
 }
 
 async fn key(State(app): State<App>) -> Result<Response, ApiError> {
@@ -222,10 +223,10 @@ fn parse_tile(path: &str) -> Option<TileName> {
     TileName::parse(name.strip_prefix('/')?)
 }
 
-async fn proof(State(app): State<App>, tail: Tail) -> Result<Response, ApiError> {
+async fn proof(State(app): State<App>, sender: RequestSender, tail: Tail) -> Result<Response, ApiError> {
     let (path, log, store) = (tail.parse()?, find_log(&app)?, Arc::clone(&app.store));
     let staple = app.sending.read(move || log.staple(|| store.head(), &path).1).await??;
-    Ok(typed(staple.write(), openapi::JSON, FOR_SECONDS))
+    app.sending.bound(typed(staple.write(), openapi::JSON, FOR_SECONDS), &sender).await
 }
 
 fn find_log(app: &App) -> Result<Arc<TransparencyLog>, ApiError> {
@@ -237,7 +238,10 @@ async fn add_checkpoint(State(app): State<App>, request: Request) -> Result<Resp
     let body = read_public_body(&app, request, WITNESS_REQUEST_BYTES).await?;
     let request = WitnessRequest::parse(&body).map_err(CosignRefusal::Malformed)?;
     match witness::cosign(&witness, request, &app.clock, app.role.mirror()).await {
-        Ok(cosignature) => Ok(typed(cosignature.line.to_string(), TEXT, NO_CACHE)),
+        Ok(cosignatures) => {
+            let lines: String = cosignatures.iter().map(|cosignature| cosignature.line.to_string()).collect();
+            Ok(typed(lines, TEXT, NO_CACHE))
+        }
         Err(CosignRefusal::OtherSize(size)) => {
             // The log wants to read the size alone.
             let status = ApiError::from(CosignRefusal::OtherSize(size)).status();

@@ -575,7 +575,7 @@ impl LogSettings {
             .map_err(|error| ConfigError::value("log.origin", error))?;
         let refuse = |reason: String| Err(ConfigError::value("log.witnesses_file", reason));
         let Some(policy) = &self.witnesses else { return Ok(named) };
-        let has_this_key = |witness: &VerifierKey| witness.key() == key;
+        let has_this_key = |witness: &VerifierKey| witness.ed25519() == Some(key);
         if policy.witness_keys().iter().any(has_this_key) {
             return refuse(format!("the log's key {key} is a witness's as well (D90)"));
         }

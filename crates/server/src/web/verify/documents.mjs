@@ -1,7 +1,7 @@
 // The documents of a release, read strictly (D8–D12).
 
 import { fail, integer, list, map, object, oneOf, orNull, parseJson, text } from "./json.mjs";
-import { parseKeyWithFormat, parseRecordedKey, parseSignature, toHex, utf8 } from "./keys.mjs";
+import { parseKey, parseRecordedKey, parseSignature, toHex, utf8 } from "./keys.mjs";
 import { checkIds, transparency } from "./log.mjs";
 import { staple } from "./staple.mjs";
 import { parseAssetName, parseDigest, parseHex, parsePath, parsePattern, parseSignerName, parseTime } from "./values.mjs";
@@ -20,7 +20,7 @@ const digest = text(parseDigest, "a SHA-512 digest");
 const hex = (bytes) => text(parseHex(bytes), "a hexadecimal digest");
 
 const listedKey = text((spelled) => {
-  const read = parseKeyWithFormat(spelled);
+  const read = parseKey(spelled);
   return read.key && read;
 }, "a key that is not weak");
 
@@ -78,14 +78,14 @@ const signersFile = object({
   "servers?": some(server, 8),
   "transparency?": transparency,
   "formats?": formats,
-  "rotation_delay_hours?": (value, at) => (integer(value, at) > 0 && value <= 720 ? value : fail(at, "must be 1 to 720")),
+  "rotation_delay_hours?": (value, at) => integer(value, at) > 0 && value <= 720 ? value : fail(at, "must be 1 to 720"),
 });
 
 export async function readSigners(source) {
   const json = parseBounded(source, 256);
   const read = signersFile(json, "");
-  const { timestamp, artifact_signers: artifact, admin_keys: admin = artifact, master_keys: master = [], revocation_keys: revokers } = read;
-  const { registrars = [], transparency: log, rotation_delay_hours: hours, rebuilds } = read;
+  const { timestamp, artifact_signers: artifact, admin_keys: admin = artifact, master_keys: master = [], revocation_keys: revokers,
+    registrars = [], transparency: log, rotation_delay_hours: hours, rebuilds } = read;
   const { builders = [] } = rebuilds ?? {};
   const all = [artifact, read.admin_keys, master, revokers, builders].flatMap((groups) => groups ?? []);
   const everyone = [...all, { signers: registrars }];
@@ -176,7 +176,7 @@ const rebuild = object({
   rebuild_of: path,
   subject_digest: digest,
   source_commit: text((id) => parseHex(20)(id) ?? parseHex(32)(id), "the whole id of a commit"),
-  files: (value, at) => (rebuilt(value, at)[0] ? value : fail(at, "must name at least one file")),
+  files: (value, at) => rebuilt(value, at)[0] ? value : fail(at, "must name at least one file"),
   timestamp: time,
 });
 
@@ -215,7 +215,7 @@ const bundle = object({
   "rebuilds?": statements,
 });
 
-// The one reader of evidence: a bundle, alone or in an answer (D232). There it is null if no release is complete.
+// A bundle, alone or in an answer (D232), where it is null if no release is complete.
 export function readShown(source) {
   const json = parseJson(source);
   if (json?.bundle === undefined) return { bundle: bundle(json, "") };

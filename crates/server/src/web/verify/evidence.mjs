@@ -6,8 +6,8 @@ import { attempt, refuseIf } from "./rules.mjs";
 
 // `null` if there is nothing. A busy server asks us to wait, and a log needs a moment for what is new.
 async function ask(target, tell, read = JSON.parse, more = 3) {
-  const options = { cache: "no-store", redirect: "error", signal: AbortSignal.timeout(6e4) };
-  const response = await fetch(`/v1/${target}`, options);
+  const signal = AbortSignal.timeout(6e4);
+  const response = await fetch(`/v1/${target}`, { cache: "no-store", redirect: "error", signal });
   const receive = async () => read(decodeText(await response.arrayBuffer()));
   const answer = response.ok ? await attempt("The server's answer", receive) : null;
   const pause = answer?.log?.is_soon ? 2e3 : response.headers.get("retry-after") * 1e3;
@@ -29,7 +29,7 @@ export async function findReleases(digests, tell) {
   return releases.map(({ index_path: index, project_id: project }) => ({ index, project }));
 }
 
-// The first of these releases that lists the file, or `why` there is none. An answer has all of it as of one commit (D232).
+// The first of these releases with the file, or `why` there is none. An answer is all of one commit (D232).
 export async function gatherEvidence(places, tell) {
   let why = "This server has no release that lists the file";
   for (const { index: path, name, only } of places) {

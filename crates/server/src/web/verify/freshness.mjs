@@ -1,6 +1,7 @@
 // What a staple proves of a release (D86).
 
 import { hash, isSignedBy, toHex, utf8 } from "./keys.mjs";
+import { once } from "./log.mjs";
 import { digestOf, refuseIf } from "./rules.mjs";
 import { parseCheckpoint } from "./staple.mjs";
 import { nameOf } from "./values.mjs";
@@ -16,25 +17,24 @@ const sha256 = (...parts) => hash("SHA-256", Uint8Array.from(parts.flatMap((part
 
 // A group of witnesses can have groups as members.
 const isMet = ({ key, threshold, keys }, cosigned) =>
-  keys ? keys.filter((member) => isMet(member, cosigned)).length >= threshold : cosigned.has(key);
+  keys ? once(keys.filter((member) => isMet(member, cosigned))).length >= threshold : cosigned.has(key);
 const leavesOf = (node) => node.keys?.flatMap(leavesOf) ?? [node];
-const replays = (witness) => witness.replays;
 const fewest = ({ threshold, keys }) =>
-  keys ? keys.map(fewest).sort((a, b) => a - b).slice(0, threshold).reduce((sum, count) => sum + count, 0) : 1;
+  keys ? once(keys).map(fewest).sort((a, b) => a - b).slice(0, threshold).reduce((sum, count) => sum + count, 0) : 1;
 
-// Of known keys. Those of others are ignored, but no wrong one is.
-async function verifyNote({ text, signatures }, known) {
+// Of known keys. Those of others are ignored, but no wrong one is. An ML-DSA-44 key may lack its `check`.
+async function verifyNote({ text, lines }, known) {
   const signed = [];
-  for (const { name, id, bytes } of signatures) {
+  for (const { name, id, bytes } of lines) {
     const signer = known.find((key) => key.name === name && key.id === id);
     if (!signer) continue;
-    const isWitness = signer.typed.startsWith("\x04");
-    const time = isWitness ? BigInt(`0x${toHex(bytes.subarray(0, 8))}`) : 1n;
-    const said = isWitness ? `cosignature/v1\ntime ${time}\n${text}` : text;
-    const isWhole = bytes.length === (isWitness ? 72 : 64) && time > 0n && time < 2n ** 63n;
-    const isRight = isWhole && (await isSignedBy(signer.key, utf8(said), bytes.subarray(-64)));
-    refuse(!isRight, `the signature of ${name} on its checkpoint does not verify`);
-    signed.push({ signer, time });
+    const { type, key, check } = signer;
+    const time = type > 1 ? BigInt(`0x${toHex(bytes.subarray(0, 8))}`) : 1n;
+    const said = type > 1 ? `cosignature/v1\ntime ${time}\n${text}` : text;
+    const isWhole = bytes.length === { 1: 64, 4: 72, 6: 2428 }[type] && time > 0n && time < 2n ** 63n;
+    const isRight = isWhole && await (type > 5 ? check?.(bytes, text) : isSignedBy(key, utf8(said), bytes.subarray(-64)));
+    refuse(isRight === false, `the signature of ${name} on its checkpoint does not verify`);
+    signed.push({ signer, time, isRight });
   }
   return signed;
 }
@@ -49,22 +49,26 @@ async function attest(proof, { origin }, signerKeys, trust, now) {
   const [log] = await verifyNote(proof, own);
   refuse(trust && !log, "its log has not signed its checkpoint", Unmet);
   const newest = new Map();
-  for (const { signer: { key, name }, time } of await verifyNote(proof, witnesses)) {
+  let note = "";
+  for (const { signer: { key, name }, time, isRight } of await verifyNote(proof, witnesses)) {
     refuse(time - now > 300n, `the time of the witness ${name} is more than five minutes ahead; check your clock`);
-    if (!(newest.get(key)?.time >= time)) newest.set(key, { name, time });
+    if (!isRight) note = "; ML-DSA-44 cannot be checked here";
+    else if (!(newest.get(key)?.time >= time)) newest.set(key, { name, time });
   }
-  const counted = leavesOf(quorum);
-  const signed = counted.filter(({ key }) => newest.has(key));
+  const leaves = leavesOf(quorum);
+  const counted = once(leaves);
+  const signed = once(leaves.filter(({ key }) => newest.has(key)));
+  const replays = ({ name }) => leaves.every((leaf) => leaf.name !== name || leaf.replays);
   const [needed, cosigned] = [fewest(quorum), signed.length];
   const replaying = counted.some(replays) ? signed.filter(replays).length : null;
-  const few = `${cosigned} of ${counted.length}, and at least ${needed} are needed`;
+  const few = `${cosigned} of ${counted.length}, and at least ${needed} are needed${note}`;
   refuse(!isMet(quorum, newest), `too few witnesses have cosigned its checkpoint: ${few}`, Unmet);
   // The latest time that enough have reached.
   const times = [...newest].sort(([, a], [, b]) => Number(b.time - a.time));
   const enough = times.findIndex((_, i) => isMet(quorum, new Map(times.slice(0, i + 1))));
   const asOf = needed ? times[enough][1].time : null;
   const cosignatures = [...newest.values()];
-  return { asOf, needed, cosigned, replaying, witnesses: counted.length, cosignatures, log: log?.signer };
+  return { asOf, needed, cosigned, replaying, witnesses: counted.length, note, cosignatures, log: log?.signer };
 }
 
 // The last leaf has only left neighbours.
@@ -87,7 +91,7 @@ async function checkInMap(kind, { record, siblings }, state) {
   refuse(toHex(node) !== state, `the record of the ${kind} is not in its status map`);
 }
 
-// The n-th signers file in the log must be the n-th of the chain.
+// The n-th in the log must be the n-th of the chain.
 function compareSigners({ history, signers }, chain) {
   refuse(history <= chain.length && chain[history - 1] !== signers, "it has other signers than the project's chain");
   return history === chain.length ? "newest" : history > chain.length ? "replaced" : "earlier";
@@ -149,10 +153,10 @@ export async function checkFreshness({ staple, noStaple, ...evidence }, verified
   const subject = await subjectOf(evidence, verified);
   const now = BigInt(Math.floor(Date.now() / 1e3));
   const fresh = await verifyProof(staple, subject, trustOf(newest), now);
-  const { asOf, cosigned, replaying, witnesses, release, history } = fresh;
+  const { asOf, cosigned, replaying, witnesses, note, release, history } = fresh;
   const time = asOf !== null && spellTime(asOf);
   const rules = replaying === null ? "" : `, ${replaying || "none"} of which replay${replaying > 1 ? "" : "s"} the rules`;
-  const by = time ? `as of ${time}, by ${cosigned} of ${witnesses} witnesses${rules}` : `by the ${log ? "log" : "server"}'s word alone`;
+  const by = time ? `as of ${time}, by ${cosigned} of ${witnesses} witnesses${rules}${note}` : `by the ${log ? "log" : "server"}'s word alone`;
   refuseIf(release.revocation, `The server hides that the release is revoked, ${by}`);
   const hides = `The server hides a change of signers: it shows ${links.length} of the ${history} signers files in its log, ${by}`;
   refuseIf(fresh.signers === "replaced", hides);

@@ -23,7 +23,7 @@ export function parseJson(source) {
   return json;
 }
 
-export const integer = (value, at) => (Number.isSafeInteger(value) ? value : fail(at, "must be a whole number"));
+export const integer = (value, at) => Number.isSafeInteger(value) ? value : fail(at, "must be a whole number");
 
 export const oneOf = (...values) => (value, at) =>
   values.includes(value) ? value : fail(at, `must be ${values.join(" or ")}`);
@@ -33,7 +33,7 @@ export const text = (parse = (string) => string, what = "") => (value, at) => {
   return parse(value) ?? fail(at, `must be ${what}`);
 };
 
-export const orNull = (shape) => (value, at) => (value === null ? null : shape(value, at));
+export const orNull = (shape) => (value, at) => value === null ? null : shape(value, at);
 
 export const list = (shape) => (value, at) =>
   Array.isArray(value) ? value.map((item, i) => shape(item, `${at}[${i}]`)) : fail(at, "must be a list");
@@ -52,7 +52,7 @@ export const map = (parseName, shape) => (value, at) =>
 // Those with a `?` may be missing.
 export const object = (shapes) => (value, at) => {
   const unread = new Map(entriesOf(value, at));
-  const named = (name) => (at ? `${at}.${name}` : name);
+  const named = (name) => at ? `${at}.${name}` : name;
   const read = {};
   for (const [key, shape] of Object.entries(shapes)) {
     const name = key.replace("?", "");

@@ -3,19 +3,19 @@
 const PREFIX = "svc-pub:";
 // As OpenSSH writes it: with its length, which is short here.
 const string = (binary) => `\0\0\0${String.fromCharCode(binary.length)}${binary}`;
-// What stands around the 32 bytes of a key in OpenSSH's encoding, by the type of the line: the format, head and tail.
+// By the type of an OpenSSH line: the format, and what stands behind the 32 bytes.
 const SSH = new Map([
   ["ssh-ed25519", ["ed25519", ""]],
   ["sk-ssh-ed25519@openssh.com", ["sk-ssh-ed25519", string("ssh:")]],
 ]);
 const P = 2n ** 255n - 19n;
-const ORDER = 2n ** 252n + 27742317777372353535851937790883648493n;
+const ORDER = 2n ** 252n + 0x14def9dea2f79cd65812631a5cf5d3edn;
 // All points of small order.
-const Y8 = 2707385501144840649318225287225658788936804267575313519463743609750303402022n;
+const Y8 = 0x5fc536d880238b13933c6d305acdfd5f098eff289f4c345b027b2c28f95e826n;
 const WEAK = [0n, 1n, P - 1n, Y8, P - Y8];
 
 export const utf8 = (text) => new TextEncoder().encode(text);
-export const toHex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+export const toHex = (bytes) => [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 export const hash = async (kind, bytes) => new Uint8Array(await crypto.subtle.digest(kind, bytes));
 
 export const decodeText = (bytes, fatal = true) => new TextDecoder("utf-8", { fatal, ignoreBOM: true }).decode(bytes);
@@ -29,10 +29,8 @@ export function decode(text, length) {
   return binary.length === length && btoa(binary).replace(/=+$/, "") === body ? binary : null;
 }
 
-export const parseKey = (text) => parseKeyWithFormat(text).key;
-
 // Only an OpenSSH line says what the format is (D256).
-export function parseKeyWithFormat(text) {
+export function parseKey(text) {
   if (!text.includes(" ")) return { key: toKey(decode(text.replace(/^svc-pub:/, ""), 32)) };
   const [type, encoded] = text.split(" ");
   const [format, tail] = SSH.get(type) ?? [];
@@ -44,9 +42,8 @@ export function parseKeyWithFormat(text) {
 
 export const toKey = (binary) => binary && isStrictPoint(toBytes(binary)) ? PREFIX + btoa(binary).replace("=", "") : null;
 
-export function parseRecordedKey(text) {
-  return text.startsWith(PREFIX) && !text.endsWith("=") && decode(text.slice(PREFIX.length), 32) ? text : null;
-}
+export const parseRecordedKey = (text) =>
+  text.startsWith(PREFIX) && !text.endsWith("=") && decode(text.slice(PREFIX.length), 32) ? text : null;
 
 // 64 bytes, or 69 of a FIDO key.
 export function parseSignature(text) {

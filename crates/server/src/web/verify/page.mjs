@@ -29,7 +29,7 @@ function listLines(lines) {
 // The worst of several comes first.
 const OUTCOMES = ["refused", "doubted", "asking", "unsettled", "busy", "verified"];
 
-// `plain` is for people; `lines` is everything that was checked, folded away if it passed.
+// `plain` is for people; `lines` is all that was checked, folded away if it passed.
 function show(place, outcome, heading, { about = "", plain = [], lines = [], link } = {}) {
   const folded = element("details");
   folded.open = outcome === "refused";
@@ -37,7 +37,7 @@ function show(place, outcome, heading, { about = "", plain = [], lines = [], lin
   const parts = [element("h2", heading), about && element("p", about), plain[0] && listLines(plain), link, lines[0] && folded];
   place.className = outcome;
   place.replaceChildren(...parts.filter(Boolean));
-  const outcomes = Array.from(result.children, (child) => child.className);
+  const outcomes = [...result.children].map((child) => child.className);
   result.className = OUTCOMES.find((known) => outcomes.includes(known));
 }
 
@@ -55,7 +55,7 @@ function askWhich(place, file, found) {
   }
 }
 
-// Since when this browser knows the project. Other first signers than before are never accepted (D239).
+// Since when this browser knows the project, whose first signers never change (D239).
 function remember(project, { links }) {
   const [name, first] = [`signers of ${project}`, links[0].digest];
   const known = JSON.parse(localStorage.getItem(name));
@@ -82,13 +82,13 @@ function spellDoubts({ begun, different, objections }) {
 }
 
 const shorten = (key) => `${key.slice(0, 14)}…${key.slice(-6)}`;
-const called = ({ key, name }) => (name ? shownName(name) : shorten(key));
+const called = ({ key, name }) => name ? shownName(name) : shorten(key);
 
-function tellReproduction(reproduction, file) {
-  if (!reproduction) return [];
-  const isBuilt = reproduction.covered.includes(file);
-  const text = spellReproduction(reproduction, called, file);
-  return [[isBuilt && reproduction.isReproduced ? "✓" : "!", isBuilt ? text.replace("r", "R") : text]];
+function tellBuilt(judged, file) {
+  if (!judged) return [];
+  const isBuilt = judged.covered.includes(file);
+  const text = spellReproduction(judged, called, file);
+  return [[isBuilt && judged.isReproduced ? "✓" : "!", isBuilt ? text.replace("r", "R") : text]];
 }
 
 // A revoked release leads to a better one, by the page of its project.
@@ -134,7 +134,7 @@ async function verify(place, file, places) {
     const since = changes === 1 ? "the change" : `each of the ${changes} changes`;
     const history = `Everyone in its first signers file agreed to it${changes ? `, and enough signers to ${since} since` : ""}`;
     plain.unshift(...spellDoubts(doubts), ...spellSigners(verified, shorten).map((text) => ["✓", text]), ["✓", history]);
-    plain.push(...tellReproduction(verified.reproduction, listed));
+    plain.push(...tellBuilt(verified.reproduction, listed));
   } catch (error) {
     [outcome, heading] = ["refused", `Do not use ${file.name}`];
     plain.length = 0;

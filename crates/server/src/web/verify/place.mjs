@@ -1,7 +1,7 @@
 // Whether an index is about the place where it lies.
 
 import { decodeText } from "./keys.mjs";
-import { isDots, isPort, lowerAscii } from "./values.mjs";
+import { isDots, isPort, lower } from "./values.mjs";
 
 const PORTS = { "http:": "80", "https:": "443" };
 const HOST = /^(?:\[[0-9A-Fa-f:.]*\]|[\w-]+(?:\.[\w-]+)*)$/;
@@ -16,24 +16,24 @@ function decodePercent(text, fatal) {
 // A URL that is a place and nothing more.
 function placeOf(url) {
   const [, scheme = "", authority, path = ""] = /^(https?:)\/\/([^/]*)(?:\/([^]*?)\/?)?$/i.exec(url) ?? [];
-  const port = PORTS[lowerAscii(scheme)];
+  const port = PORTS[lower(scheme)];
   if (!port || /[?#\\\p{White_Space}\p{Cc}]/u.test(authority + path)) return null;
   const [, host, written = port] = /^(.*?)(?::([^:\]]*))?$/.exec(authority);
   if (!HOST.test(host) || !isPort(written)) return null;
   try {
-    const segments = path ? path.split("/").map((segment) => decodePercent(segment, true)) : [];
-    const server = `${lowerAscii(scheme).slice(0, -1)}/${lowerAscii(host)}/${written}`;
-    return segments.some(isDots) ? null : { server, segments };
+    const parts = path ? path.split("/").map((segment) => decodePercent(segment, true)) : [];
+    const server = `${lower(scheme).slice(0, -1)}/${lower(host)}/${written}`;
+    return parts.some(isDots) ? null : { server, parts };
   } catch {
     return null;
   }
 }
 
-function segmentsBelow(url, project) {
+function below(url, project) {
   const place = placeOf(url);
   const [scheme, host, port, ...names] = project.split("/");
-  const isInside = place?.server === `${scheme}/${host}/${port}` && names.every((name, i) => name === place.segments[i]);
-  return isInside ? place.segments.slice(names.length) : [];
+  const isInside = place?.server === `${scheme}/${host}/${port}` && names.every((name, i) => name === place.parts[i]);
+  return isInside ? place.parts.slice(names.length) : [];
 }
 
 export function checkPlace(index, path) {
@@ -41,41 +41,41 @@ export function checkPlace(index, path) {
   const [, dir] = /^([^]*)\/svc\.index\.json$/.exec(path) ?? [];
   if (!dir) return "this is not the path of an index";
   if (!`${dir}/`.startsWith(`${project}/`)) return "it is of another project";
-  const [first, second, ...rest] = url === null ? [] : segmentsBelow(url, project);
+  const [first, second, ...rest] = url === null ? [] : below(url, project);
   const tag = rest.join("/");
   const isPage = ["releases/tag", "-/releases"].includes(`${first}/${second}`);
   const isHere = isPage && !tag.split("/").some(isDots) && dir === `${project}/releases/tag/${tag}`;
   if (url !== null && !isHere) return "it is of another release";
-  const isRight = (file) => (url === null ? isBeside(file, dir) : isAsset(file, project, tag));
+  const isRight = (file) => url === null ? isBeside(file, dir) : isAsset(file, project, tag);
   return files.every(isRight) ? null : "a file in it comes from another place";
 }
 
 function isBeside({ source, file_name: name }, dir) {
-  const { server, segments = [] } = placeOf(source) ?? {};
-  return [server, ...segments].join("/") === `${dir}/${name}` && !segments.some((segment) => segment.includes("/"));
+  const { server, parts = [] } = placeOf(source) ?? {};
+  return [server, ...parts].join("/") === `${dir}/${name}` && !parts.some((segment) => segment.includes("/"));
 }
 
 // A link to anywhere; but of the project's own releases, to this one.
 function isAsset({ source, file_name: name }, project, tag) {
-  if (!mayBeInReleases(source, project)) return true;
-  const [first, second, ...rest] = segmentsBelow(source, project);
+  if (!mayBeOurs(source, project)) return true;
+  const [first, second, ...rest] = below(source, project);
   const [kind, tail] = [`${first}/${second}`, rest.join("/")];
   if (kind === "releases/download") return tail === `${tag}/${name}`;
   const isDownload = kind === "-/releases" && tail.startsWith(`${tag}/downloads/`);
   return isDownload && rest.at(-1).split("/").at(-1) === name;
 }
 
-function mayBeInReleases(url, project) {
+function mayBeOurs(url, project) {
   const loose = url.replace(/\p{Cc}/gu, "").trim().replaceAll("\\", "/");
   const [, authority, path] = /^[^:]*:\/*([^/?#]*)([^?#]*)/.exec(loose) ?? [];
   if (authority === undefined) return false;
   const host = authority.split("@").at(-1).replace(/:[^:\]]*$/, "").replace(/\.+$/, "");
-  const segments = [];
-  for (const segment of lowerAscii(decodePercent(path, false)).split("/")) {
-    if (segment === "..") segments.pop();
-    else if (!isDots(segment)) segments.push(segment);
+  const parts = [];
+  for (const segment of lower(decodePercent(path, false)).split("/")) {
+    if (segment === "..") parts.pop();
+    else if (!isDots(segment)) parts.push(segment);
   }
-  const [, own, , ...names] = lowerAscii(project).split("/");
-  const isBelow = (...tail) => [...names, ...tail].every((name, i) => name === segments[i]);
-  return own === lowerAscii(host) && (isBelow("releases") || isBelow("-", "releases"));
+  const [, own, , ...names] = lower(project).split("/");
+  const isBelow = (...tail) => [...names, ...tail].every((name, i) => name === parts[i]);
+  return own === lower(host) && (isBelow("releases") || isBelow("-", "releases"));
 }

@@ -1,4 +1,4 @@
-// Whether builders got the same files, judged and said as in the crates `core` and `explain` (D261).
+// Whether builders got the same files, as in the crates `core` and `explain` (D261).
 
 import { keysOf } from "./documents.mjs";
 import { hash, isSignedBy, utf8 } from "./keys.mjs";
@@ -53,20 +53,20 @@ async function judge(evidence, index, { rebuilds: policy, names }) {
 const NO_FILE = "it has no file that builders make";
 
 // Why clients refuse it.
-export function spellLack(reproduction) {
-  const { covered, isRequired, isReproduced, collected, needed, different } = reproduction ?? {};
+export function spellLack(judged) {
+  const { covered, isRequired, isReproduced, collected, needed, different } = judged ?? {};
   if (!isRequired || isReproduced) return null;
   const but = different[0] ? `, and ${spellDifferent(different)}` : "";
   const lack = covered[0] ? `it has ${collected} of ${needed}; ${needed - collected} more${but}` : NO_FILE;
   return `is not reproduced: ${lack}, and its project wants that before anyone uses it`;
 }
 
-export function refuseLacking(reproduction, called) {
-  const lack = spellLack(reproduction);
-  if (lack) refuseIf(true, `The release ${lack}`, ...reproduction.different.map((builder) => spellBuilder(builder, called)));
+export function refuseLacking(judged, called) {
+  const lack = spellLack(judged);
+  if (lack) refuseIf(true, `The release ${lack}`, ...judged.different.map((builder) => spellBuilder(builder, called)));
 }
 
-const s = (count) => (count === 1 ? "" : "s");
+const s = (count) => count === 1 ? "" : "s";
 const ofBuilders = (count) => `${count} builder${s(count)}`;
 
 // At most four, and how many more.

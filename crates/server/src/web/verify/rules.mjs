@@ -40,12 +40,12 @@ function isAgreed(current, proposed, signed) {
 }
 
 // A signature that does not verify is never passed over.
-export async function verifySignatures(what, text, signatures) {
+export async function verifySet(what, text, set) {
   const digest = await hash("SHA-512", utf8(text));
-  for (const [key, { signature }] of signatures) {
+  for (const [key, { signature }] of set) {
     refuseIf(!(await isSignedBy(key, digest, signature)), `${what}: the signature of ${key} does not verify`);
   }
-  return new Set(signatures.keys());
+  return new Set(set.keys());
 }
 
 // Whether the first is right, only the user knows.
@@ -56,35 +56,35 @@ export async function verifyChain(history, project) {
   return links;
 }
 
-async function verifyLink(entry, project, previous, what) {
+async function verifyLink(entry, project, before, what) {
   const signers = await attempt(what, () => readSigners(entry.signers_config));
   const metadata = await attempt(`${what}, its metadata,`, () => readMetadata(entry.metadata));
   const digest = await digestOf(entry.signers_config);
   refuseIf(metadata.project_id !== project, `${what} belongs to another project`);
   refuseIf(metadata.signers_file_digest !== digest, `${what} has the metadata of another`);
-  refuseIf(metadata.previous !== (previous?.digest ?? null), `${what} does not continue the one before`);
-  const isEarly = previous?.signers.timestamp >= signers.timestamp || previous?.activated > entry.timestamp;
+  refuseIf(metadata.previous !== (before?.digest ?? null), `${what} does not continue the one before`);
+  const isEarly = before?.signers.timestamp >= signers.timestamp || before?.activated > entry.timestamp;
   refuseIf(isEarly, `${what} is not later than the one before`);
-  for (const [text, signatures] of [[entry.signers_config, entry.signatures], [entry.metadata, entry.metadata_signatures]]) {
-    const signed = await verifySignatures(what, text, signatures);
-    refuseIf(!isAgreed(previous?.signers, signers, signed), `${what} lacks required signatures`);
+  for (const [text, set] of [[entry.signers_config, entry.signatures], [entry.metadata, entry.metadata_signatures]]) {
+    const signed = await verifySet(what, text, set);
+    refuseIf(!isAgreed(before?.signers, signers, signed), `${what} lacks required signatures`);
   }
-  checkDelay(entry, previous, signers, what);
+  checkDelay(entry, before, signers, what);
   // Clocks are set back (D222).
   refuseIf(metadata.origin.retrieved_at - (entry.agreed_at ?? entry.timestamp) > 600_000_000_000n, `${what} is older than its fetch`);
   return { signers, digest, proposed: metadata.origin.retrieved_at, activated: entry.timestamp };
 }
 
-// Whether it waited as the file before demands, or its masters agreed (D133).
-function checkDelay({ agreed_at: agreed, timestamp, ...entry }, previous, signers, what) {
+// Whether it waited as demanded, or its masters agreed (D133).
+function checkDelay({ agreed_at: agreed, timestamp, ...entry }, before, signers, what) {
   const sets = [entry.signatures, entry.metadata_signatures];
-  const { hours, master } = previous?.signers ?? {};
+  const { hours, master } = before?.signers ?? {};
   const waits = hours && !sets.every((set) => isMet(master, new Set(set.keys())));
   refuseIf(!waits && agreed !== undefined, `${what} has a needless agreed_at`);
   if (!waits) return;
   refuseIf(agreed === undefined, `${what} lacks agreed_at`);
-  refuseIf(agreed < previous.activated, `${what} has an agreed_at before the previous one took effect`);
-  const isDone = (set) => isAgreed(previous.signers, signers, new Set([...set.keys()].filter((key) => set.get(key).collected_at <= agreed)));
+  refuseIf(agreed < before.activated, `${what} has an agreed_at before the previous one took effect`);
+  const isDone = (set) => isAgreed(before.signers, signers, new Set([...set.keys()].filter((key) => set.get(key).collected_at <= agreed)));
   refuseIf(!sets.every(isDone), `${what} lacked required signatures at its agreed_at`);
   refuseIf(timestamp - agreed < BigInt(hours) * 3_600_000_000_000n, `${what} took effect before the previous delay was over`);
 }
@@ -100,7 +100,7 @@ export async function verifyEvidence({ index_path: path, index: text, signatures
   const governing = links.find((link) => link.digest === evidence.signers_file_digest)?.signers;
   refuseIf(!governing, "The signers file of this release is not in the project's history");
   passed("The signers file of the release is in this history, byte for byte");
-  const signed = await verifySignatures("The index", text, signatures);
+  const signed = await verifySet("The index", text, signatures);
   const counts = governing.artifact.map((group) =>
     `${count(group, signed)} of ${group.threshold} signatures, any ${group.threshold} of ${group.signers.length} keys`);
   refuseIf(!isMet(governing.artifact, signed), `Too few of the right keys have signed: ${counts.join("; ")}`);

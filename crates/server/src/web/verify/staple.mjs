@@ -10,8 +10,8 @@ const RELEASE =
 const PROJECT =
   /^countersign\/project\/v1\npath ([^\n]*)\nsigners ([\da-f]{128})\nhistory (\d+)\ncompleted (\d+)\n((?:newest [^\n]*\n)*)$/;
 
-const parseNumber = (text) => (/^(0|[1-9]\d*)$/.test(text) && BigInt(text) < 2n ** 63n ? BigInt(text) : null);
-const parseCount = (text) => (parseNumber(text) < 2n ** 32n ? Number(parseNumber(text) ?? NaN) : NaN);
+const parseNumber = (text) => /^(0|[1-9]\d*)$/.test(text) && BigInt(text) < 2n ** 63n ? BigInt(text) : null;
+const parseCount = (text) => parseNumber(text) < 2n ** 32n ? Number(parseNumber(text) ?? NaN) : NaN;
 
 function decodePadded(text) {
   try {
@@ -70,8 +70,8 @@ function parseProof(text) {
 function parseNote(note) {
   const end = note.lastIndexOf("\n\n");
   if (end < 0 || !note.endsWith("\n") || /[\0-\x09\x0b-\x1f]/.test(note)) return null;
-  const signatures = note.slice(end + 2, -1).split("\n").map(parseLine);
-  return signatures.length <= 100 && signatures.every(Boolean) ? { text: note.slice(0, end + 1), signatures } : null;
+  const lines = note.slice(end + 2, -1).split("\n").map(parseLine);
+  return lines.length <= 100 && lines.every(Boolean) ? { text: note.slice(0, end + 1), lines } : null;
 }
 
 function parseLine(line) {

@@ -1,24 +1,24 @@
-// What is said of a release in one line, in the same words as the client says it (D238).
+// What is said of a release in one line, as the client says it (D238).
 
 import { keysOf, signatures } from "./documents.mjs";
 import { parseJson } from "./json.mjs";
 import { spellDifferent } from "./reproduction.mjs";
-import { attempt, tally, verifySignatures } from "./rules.mjs";
+import { attempt, tally, verifySet } from "./rules.mjs";
 import { quoted, releaseOf } from "./values.mjs";
 
 // Without a role for it, any one admin can revoke.
 export const revokersOf = ({ revokers, admin }) =>
   revokers ?? [{ threshold: 1, signers: admin.flatMap((group) => group.signers) }];
 
-const list = (words) => (words[1] ? `${words.slice(0, -1).join(", ")} and ${words.at(-1)}` : words.join(""));
+const list = (words) => words[1] ? `${words.slice(0, -1).join(", ")} and ${words.at(-1)}` : words.join("");
 
-// How many of those who are needed have signed a revocation that waits for more. The signers in force count (D20).
+// How far a revocation is that waits for signatures. The signers in force count (D20).
 async function weighBegun(path, files, { links }) {
   const text = files.get(`${path}.revocation.json.pending`);
   if (text === undefined) return null;
   const { reason } = await attempt("The begun revocation", () => parseJson(text));
   const set = () => signatures(parseJson(files.get(`${path}.revocation.json.signatures.json.pending`)), "");
-  const signed = await verifySignatures("The begun revocation", text, await attempt("Its signatures", set));
+  const signed = await verifySet("The begun revocation", text, await attempt("Its signatures", set));
   return { reason: `${reason}`, ...tally(revokersOf(links.at(-1).signers), signed) };
 }
 
