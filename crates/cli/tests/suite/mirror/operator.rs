@@ -1,5 +1,6 @@
 //! What the operator of a mirror sets, asks and is told.
 
+use crate::support::client::Computer;
 use crate::support::mirrors::{await_same, start_mirror, start_origin, tip_of, url_of};
 use crate::support::{Person, SignersFile, metrics::free_address, server::Launch, server::TestServer};
 
@@ -64,6 +65,14 @@ fn a_check_says_what_would_become_of_the_directory() {
     assert!(dir.join("mirror.origin").exists(), "a check changes nothing");
     let said = check(Launch::mirror(&format!("http://{}", free_address()), &dir.with_extension("new")));
     assert!(said.contains("a mirror of"), "{said}");
+    // A witness shows its name and key as well.
+    let computer = Computer::offline();
+    let key = computer.key_of("alice");
+    let witness = ["witness", &url, "--name", "w.example", "--key", key.to_str().unwrap()];
+    let data = dir.with_extension("witness");
+    let place = ["--listen", "127.0.0.1:0", "--data-dir", data.to_str().unwrap()];
+    let said = check(Launch::default().args(witness).args(place));
+    assert!(said.contains(&format!("a witness of {url}\nkey           w.example+")), "{said}");
 }
 
 #[test]
