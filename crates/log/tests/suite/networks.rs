@@ -17,7 +17,7 @@ const NOW: u64 = 1_700_000_000;
 
 fn open_on(disk: Disk, dir: &Path) -> LogWitness {
     let own = witness(1);
-    LogWitness::open_on(disk, dir, CheckpointSigner::with_key(own.public, own.secret)).unwrap()
+    LogWitness::open_on(disk, dir, vec![CheckpointSigner::with_key(own.public, own.secret)]).unwrap()
 }
 
 fn list(logs: impl IntoIterator<Item = VerifierKey>) -> LogList {
@@ -27,7 +27,8 @@ fn list(logs: impl IntoIterator<Item = VerifierKey>) -> LogList {
 }
 
 fn named(number: usize) -> VerifierKey {
-    VerifierKey::new(&format!("log-{number}.example"), KeyKind::Log, log_key().public.key()).unwrap()
+    VerifierKey::new(&format!("log-{number}.example"), KeyKind::Log, log_key().public.ed25519().unwrap())
+        .unwrap()
 }
 
 fn ask(witness: &LogWitness) -> Result<(), CosignRefusal> {
@@ -69,7 +70,8 @@ fn lists_fill_a_witness_up_to_its_bound_and_no_further() {
     assert_eq!((taken.new, taken.refused, opened.count_known()), (1, 2, LISTED_LOGS));
     assert!(taken.named.iter().all(|untaken| untaken.reason == NotTaken::Full), "{taken:?}");
     let others = list((0..100).map(|number| {
-        VerifierKey::new(&format!("log-{number}.example"), KeyKind::Log, witness(9).public.key()).unwrap()
+        VerifierKey::new(&format!("log-{number}.example"), KeyKind::Log, witness(9).public.ed25519().unwrap())
+            .unwrap()
     }));
     let taken = opened.take_list(&others).unwrap();
     assert_eq!(

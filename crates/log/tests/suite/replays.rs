@@ -27,7 +27,7 @@ impl<'a> Replaying<'a> {
     fn start(fixture: &'a Fixture, dir: PathBuf) -> Self {
         let own = witness(1);
         let signer = CheckpointSigner::with_key(own.public, own.secret);
-        let witness = LogWitness::open(&dir, signer).unwrap();
+        let witness = LogWitness::open(&dir, vec![signer]).unwrap();
         let replay = LogReplay::start(fixture.store(), &dir.join("replay"), log_key().public).unwrap();
         witness.add_replay(replay.clone()).unwrap();
         let begun = Self { fixture, dir, witness, replay };
@@ -225,7 +225,7 @@ fn the_start_of_a_replay_is_measured() {
     };
     let replay = started(&format!("{commits} commits, derived anew"));
     let own = witness(1);
-    let keeping = LogWitness::open(&dir, CheckpointSigner::with_key(own.public, own.secret)).unwrap();
+    let keeping = LogWitness::open(&dir, vec![CheckpointSigner::with_key(own.public, own.secret)]).unwrap();
     keeping.add_replay(replay.clone()).unwrap();
     keeping.check(&sign(&log_key(), commits, replay.root_at(commits).unwrap())).unwrap();
     await_until("what is kept", || dir.join("replay/checkpoint").exists());
