@@ -11,7 +11,7 @@ use crate::support::mirrors::{start_mirror, url_of};
 use crate::support::witnesses::{TestWitness, log_key_of, start_witnessed};
 use crate::support::{SignersFile, TestServer, World, alice, waiting::wait_until};
 
-const FRESH: &[&str] = &["fresh as of ", "by 1 of 1 witnesses; the release completed last; not revoked"];
+const FRESH: &[&str] = &["fresh as of ", "by 1 of 1 witness; the release completed last; not revoked"];
 
 struct Scene {
     world: World,
