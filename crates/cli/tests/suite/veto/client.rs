@@ -53,7 +53,13 @@ fn masters_stop_thieves_who_hold_enough_admin_keys() {
     let active = scene.world.active_path(APP);
     scene.run_as(&masters, "mia", &["veto", &active, "--reason", "x", "--yes"]).failed(2);
     let begun = scene.run_as(&masters, "mia", &["veto", &id, "--reason", "keys were stolen", "--yes"]).ok();
-    begun.says(&["joins", "takes effect on", "keys were stolen", "Other masters join it", "it has 1 of 2; 1 more from"]);
+    begun.says(&[
+        "joins",
+        "takes effect on",
+        "keys were stolen",
+        "Other masters join it",
+        "it has 1 of 2; 1 more from",
+    ]);
     scene.run_as(&masters, "mia", &["veto", &id, "--yes"]).ok().says(&["You signed the veto"]);
     let status = scene.run_as(&masters, "max", &["status", &id]).ok();
     status.says(&["keys were stolen", "begun by"]);
