@@ -111,7 +111,7 @@ impl LogSummary {
     /// The summary as lines of text, for a terminal.
     pub fn text(&self) -> String {
         let mut text = String::new();
-        let mut line = |name: &str, value: String| text.push_str(&format!("{name:<20}{value}\n"));
+        let mut line = |name: &str, value: String| text.push_str(&format!("{name:<19} {value}\n"));
         line("log", self.origin.clone());
         line("key", self.key.clone());
         if let Some(origin) = &self.mirror_of {
