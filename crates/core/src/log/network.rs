@@ -129,7 +129,7 @@ impl ListedLog {
 
     /// A list has this log with another key than the known one.
     pub fn instead_of(&self, known: &VerifierKey) -> NotTaken {
-        NotTaken::OtherKey { listed: self.key.clone(), known: known.clone() }
+        NotTaken::OtherKey { listed: self.key.clone().into(), known: known.clone().into() }
     }
 }
 
@@ -154,7 +154,7 @@ pub enum NotTaken {
         "the list has the key {listed} for it, and this witness knows it with the key {known}. A log with another key is \
          another log: the key stays, and only the operator of this witness can change it"
     )]
-    OtherKey { listed: VerifierKey, known: VerifierKey },
+    OtherKey { listed: Box<VerifierKey>, known: Box<VerifierKey> },
     #[error(
         "this witness has cosigned a log of this name with another key before. Only its operator can serve it, with that key: \
          see `--policy`"

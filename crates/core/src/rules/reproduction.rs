@@ -67,8 +67,8 @@ impl Reproduction {
     /// Leaves out of those who are asked the ones whom the signers in force no longer list: they can state nothing.
     #[must_use]
     pub fn asked_under(mut self, in_force: &SignersFile) -> Self {
-        let builders: BTreeSet<PublicKey> = keys_of(in_force.builder_groups()).collect();
-        self.able.retain(|key| builders.contains(key));
+        let listed: BTreeSet<PublicKey> = keys_of(in_force.builder_groups()).collect();
+        self.able.retain(|key| listed.contains(key));
         self
     }
 

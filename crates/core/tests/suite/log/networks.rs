@@ -112,7 +112,7 @@ fn what_is_known_stays_as_it_is_whatever_lists_say() {
     let changed = ListedLog { per_day: 1, contact: "bob".to_owned(), ..first.clone() };
     assert_eq!(known.take(&changed), Ok(false));
     let other = listed("one.example", 9, 24);
-    let refused = NotTaken::OtherKey { listed: other.key.clone(), known: first.key.clone() };
+    let refused = NotTaken::OtherKey { listed: other.key.clone().into(), known: first.key.clone().into() };
     assert_eq!(known.take(&other), Err(refused));
     assert_eq!(known.logs().collect::<Vec<_>>(), [&first]);
     assert_eq!(KnownLogs::parse(known.write().as_bytes()).unwrap(), known);
