@@ -23,7 +23,7 @@ pub(crate) struct RecordFile {
     written: Extent,
     /// How many records were needed when the file was loaded or written anew.
     needed: u64,
-    /// Those that are not written yet, each with the number of its leaf.
+    /// The records that are not written yet, each with the number of its leaf.
     new: Vec<(u64, Record)>,
     kept: KeptRecords,
 }

@@ -51,7 +51,7 @@ impl WitnessKey {
         Ok(Self::MlDsa { secret, name: name.map(|name| name.trim().to_owned()) })
     }
 
-    /// The name of the witness in the file of this key; `None` if there is none.
+    /// The name of the witness in the file of this key; `None` if the file has no name.
     pub(crate) fn read_name(&self, path: &Path) -> Result<Option<String>, CliError> {
         match self {
             Self::Ed25519(_) => read_comment(path),

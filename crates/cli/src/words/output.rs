@@ -392,7 +392,7 @@ impl Several {
         Self { output, tried: 0, failed: Vec::new(), does: true }
     }
 
-    /// Of questions that change nothing.
+    /// Collects the results of questions that change nothing.
     pub(crate) fn reading(output: Output) -> Self {
         Self { does: false, ..Self::new(output) }
     }

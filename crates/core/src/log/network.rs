@@ -1,5 +1,5 @@
 //! Lists of logs that a witness network publishes (`logs/v0`), and the logs that a witness knows from them. A list only
-//! adds: whoever publishes it can neither take a log away nor change what is known of one (D272).
+//! adds: its publisher can neither take a log away nor change what is known of one (D272).
 
 use std::collections::{BTreeMap, btree_map::Entry};
 

@@ -99,7 +99,7 @@ fn it_keeps_showing_what_it_has_counted_when_the_origin_begins_to_lie() {
         await_contradiction(&copy, lie);
         assert!(is_good(&copy.log).is_some(), "{lie}");
     }
-    // One of more commits than there are is not shown, and keeps out none that is true.
+    // A checkpoint of more commits than there are is not shown. True ones still are.
     copy.offer(sign(size + 1_000, Sha256::of(b"other")).note().to_string().into_bytes());
     wait_for(&copy.log, |log| log.trouble().is_none().then_some(()));
     assert!(is_good(&copy.log).is_some());

@@ -47,7 +47,7 @@ struct Written {
     file: u64,
     bytes: u64,
     lines: u64,
-    /// Of all lines, each with the digest of those before it.
+    /// The digest of all lines: each line is hashed with the digest of those before it.
     digest: Sha256,
 }
 

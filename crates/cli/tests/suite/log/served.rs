@@ -125,7 +125,7 @@ fn bundles_of_entries_are_compressed_for_clients_that_accept_it() {
     );
     assert_eq!(packed.header("cache-control"), plain.header("cache-control"));
     assert_eq!(packed.header("content-type"), plain.header("content-type"));
-    // The bytes are two, so a tag of one must not stand for the other. There is none.
+    // There are two forms of the bytes, and a tag of one must not stand for the other. So there is no tag.
     assert_eq!((packed.header("etag"), plain.header("etag")), (None, None));
     let mut unpacked = Vec::new();
     GzDecoder::new(packed.body.as_slice()).read_to_end(&mut unpacked).unwrap();

@@ -161,7 +161,7 @@ fn a_log_is_cosigned_as_often_as_its_list_says() {
     let begun = Listening::start(&list(&[(&rare, 24), (&often, 17_280)]));
     begun.witness.server.await_log(NEW, 1);
     assert_eq!(begun.status(&rare, 0, 1), 200);
-    // What is refused counts for nothing, whoever sends it.
+    // A refused request does not count.
     for _ in 0..20 {
         assert_eq!(begun.status(&rare, 0, 5), 409);
         let mut wrong = rare.request(1, 5);
