@@ -40,14 +40,30 @@ pub enum DiskFailure {
     Dead(usize),
 }
 
+/// The steps among which a planned fault counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aim {
+    AnyStep,
+    /// A step where the branch lies. Few are, and most of what a publish promises depends on their order.
+    Branch,
+}
+
+/// A fault that comes after some steps.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Planned<T> {
+    pub(crate) steps: usize,
+    pub(crate) aim: Aim,
+    pub(crate) fault: T,
+}
+
 /// What a disk is about to do, and what of it is durable.
 pub(crate) struct DiskState {
     pub(crate) root: PathBuf,
     pub(crate) shadow: Option<Shadow>,
-    pub(crate) crash: Option<(usize, Crash)>,
+    pub(crate) crash: Option<Planned<Crash>>,
     /// The crash in the middle of the write of this user.
     pub(crate) crash_midway: Option<(DiskUser, Crash)>,
-    pub(crate) failure: Option<(usize, DiskFailure)>,
+    pub(crate) failure: Option<Planned<DiskFailure>>,
     /// The step under way of this actor is the one to fail.
     pub(crate) failing: Option<(DiskUser, DiskFailure)>,
     pub(crate) trouble: Option<DiskFailure>,
@@ -150,7 +166,7 @@ impl DiskState {
         self.steps += 1;
         let shown = path.strip_prefix(&self.root).unwrap_or(path).display();
         self.trace.push(format!("{actor:?}: {step:?} {shown}"));
-        let due = count_down(&mut self.crash);
+        let due = count_down(&mut self.crash, path);
         let is_write = matches!(step, DiskStep::Write | DiskStep::WriteAt);
         // Every other crash at a write comes in the middle of it.
         self.crash_midway =
@@ -160,7 +176,7 @@ impl DiskState {
             self.go_down(crash);
             return Err(injected());
         }
-        if let Some(failure) = count_down(&mut self.failure) {
+        if let Some(failure) = count_down(&mut self.failure, path) {
             self.trace.push(format!("fails: {failure:?}"));
             match failure {
                 DiskFailure::Full(_) | DiskFailure::Dead(_) => self.trouble = Some(failure),
@@ -266,15 +282,23 @@ impl DiskState {
 }
 
 /// Counts down, and gives what comes when the count is over.
-fn count_down<T: Copy>(planned: &mut Option<(usize, T)>) -> Option<T> {
-    let (left, what) = planned.as_mut()?;
-    if *left > 0 {
-        *left -= 1;
-        return None;
+fn count_down<T>(planned: &mut Option<Planned<T>>, path: &Path) -> Option<T> {
+    let due = planned.take_if(|planned| planned.aim.is_at(path) && planned.steps == 0);
+    if let Some(planned) = planned.as_mut().filter(|planned| due.is_none() && planned.aim.is_at(path)) {
+        planned.steps -= 1;
     }
-    let what = *what;
-    *planned = None;
-    Some(what)
+    due.map(|planned| planned.fault)
+}
+
+impl Aim {
+    fn is_at(self, path: &Path) -> bool {
+        match self {
+            Self::AnyStep => true,
+            Self::Branch => {
+                path.ends_with("refs/heads") || path.parent().is_some_and(|dir| dir.ends_with("refs/heads"))
+            }
+        }
+    }
 }
 
 fn injected() -> io::Error {

@@ -12,12 +12,14 @@ use countersign_store::{Author, ObjectId, Store, StoreRole, machine::data_dir::D
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use crate::disk_state::{Crash, DiskFailure};
+use crate::disk_state::{Aim, Crash, DiskFailure};
 use crate::script::{Breach, Chance, Guarantee, Script, SimClock};
 use crate::{expected::speaks_for, log_book::LogBook, sim_disk::SimDisk};
 
 /// A start that fails is tried again, so many times.
 const MAX_STARTS: usize = 50;
+/// The steps that move the branch: create, write and sync its lock, rename that, sync the directory.
+const STEPS_OF_BRANCH: usize = 5;
 
 #[derive(Debug)]
 pub struct Machine {
@@ -198,9 +200,9 @@ impl Machine {
     /// The machine goes down some steps later.
     pub fn plan_crash(&self, chance: &mut Chance, script: &mut Script) {
         let crash = if chance.percent(70) { Crash::PowerCut } else { Crash::Kill };
-        let steps = chance.below(30);
-        script.note(format!("{}: a {crash:?} in {steps} steps", self.name));
-        self.disk.plan_crash(steps, crash);
+        let (aim, steps) = aim(chance, 30);
+        script.note(format!("{}: a {crash:?} in {steps} steps of {aim:?}", self.name));
+        self.disk.plan_crash(aim, steps, crash);
     }
 
     /// The disk fails some steps later.
@@ -213,9 +215,18 @@ impl Machine {
             DiskFailure::Full(length),
             DiskFailure::Dead(length),
         ];
-        let (failure, steps) = (*chance.pick(&failures), chance.below(20));
-        script.note(format!("{}: {failure:?} in {steps} steps", self.name));
-        self.disk.plan_failure(steps, failure);
+        let failure = *chance.pick(&failures);
+        let (aim, steps) = aim(chance, 20);
+        script.note(format!("{}: {failure:?} in {steps} steps of {aim:?}", self.name));
+        self.disk.plan_failure(aim, steps, failure);
+    }
+
+    /// The disk fails when the branch has moved, or is about to.
+    pub fn plan_late_failure(&self, chance: &mut Chance, script: &mut Script) {
+        let failure = *chance.pick(&[DiskFailure::NotDone, DiskFailure::Done]);
+        let steps = STEPS_OF_BRANCH - 1 - chance.below(3);
+        script.note(format!("{}: {failure:?} in {steps} steps of {:?}", self.name, Aim::Branch));
+        self.disk.plan_failure(Aim::Branch, steps, failure);
     }
 
     pub fn note_steps(&self, script: &mut Script) {
@@ -246,6 +257,14 @@ impl Drop for Machine {
         self.disk.heal();
         self.end_process();
     }
+}
+
+/// Every third fault comes where the branch is.
+fn aim(chance: &mut Chance, most: usize) -> (Aim, usize) {
+    if chance.percent(33) {
+        return (Aim::Branch, chance.below(STEPS_OF_BRANCH));
+    }
+    (Aim::AnyStep, chance.below(most))
 }
 
 fn copy_files(from: &Path, to: &Path) -> io::Result<()> {

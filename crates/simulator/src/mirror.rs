@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use crate::expected::{ExpectedHistory, check_index, check_replay, read_history, speaks_for};
 use crate::machine::{Machine, background::ChangeAnswer};
 use crate::script::{Breach, Chance, Guarantee, RunFigures, Script, SimClock};
-use crate::{disk_state::DiskFailure, wish::ChangeWish, wish::RequestMark};
+use crate::wish::{ChangeWish, RequestMark};
 
 const STEPS: usize = 32;
 const PROJECTS: usize = 2;
@@ -158,10 +158,7 @@ impl MirrorRun<'_> {
 
     /// The disk of the mirror fails at the end of a write, and the mirror asks again.
     fn fail_at_the_end(&mut self) -> Result<(), Breach> {
-        let failure = *self.chance.pick(&[DiskFailure::NotDone, DiskFailure::Done]);
-        let steps = 11 + self.chance.below(4);
-        self.script.note(format!("mirror: {failure:?} in {steps} steps"));
-        self.mirror.disk.plan_failure(steps, failure);
+        self.mirror.plan_late_failure(&mut self.chance, self.script);
         self.deliver(JournalDelivery::Whole)?;
         self.deliver(JournalDelivery::Whole).map(drop)
     }

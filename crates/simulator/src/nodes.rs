@@ -8,7 +8,7 @@ use crate::expected::{ExpectedHistory, check_head, check_index, check_replay};
 use crate::machine::{Machine, background::ChangeAnswer};
 use crate::order::{OrderCare, SimOrder};
 use crate::script::{Breach, Chance, Guarantee, RunFigures, Script, SimClock};
-use crate::{disk_state::DiskFailure, wish::ChangeWish, wish::RequestMark};
+use crate::wish::{ChangeWish, RequestMark};
 
 const STEPS: usize = 32;
 const PROJECTS: usize = 2;
@@ -196,10 +196,7 @@ impl NodesRun<'_> {
         self.nodes[node].clock.pass(2);
         self.nodes[node].await_writer();
         self.recover(node)?;
-        let failure = *self.chance.pick(&[DiskFailure::NotDone, DiskFailure::Done]);
-        let steps = 11 + self.chance.below(4);
-        self.script.note(format!("{}: {failure:?} in {steps} steps", NAMES[node]));
-        self.nodes[node].disk.plan_failure(steps, failure);
+        self.nodes[node].plan_late_failure(&mut self.chance, self.script);
         self.catch_up(node)
     }
 

@@ -6,7 +6,7 @@ use std::{fs, io, panic::resume_unwind, path::Path, thread, time::Duration, time
 
 use countersign_store::{Disk, DiskStep, Moment};
 
-use crate::disk_state::{Crash, DiskFailure, DiskState, DiskUser};
+use crate::disk_state::{Aim, Crash, DiskFailure, DiskState, DiskUser, Planned};
 use crate::script::Chance;
 
 /// The longest wait, far longer than any step takes: a run that would hang ends with an error instead.
@@ -54,13 +54,13 @@ impl SimDisk {
         *self.observer.lock().unwrap_or_else(PoisonError::into_inner) = observer;
     }
 
-    /// The machine goes down before the step that comes after so many others.
-    pub fn plan_crash(&self, steps: usize, crash: Crash) {
-        self.lock().crash = Some((steps, crash));
+    /// The machine goes down before the step that comes after so many others of this aim.
+    pub fn plan_crash(&self, aim: Aim, steps: usize, fault: Crash) {
+        self.lock().crash = Some(Planned { steps, aim, fault });
     }
 
-    pub fn plan_failure(&self, steps: usize, failure: DiskFailure) {
-        self.lock().failure = Some((steps, failure));
+    pub fn plan_failure(&self, aim: Aim, steps: usize, fault: DiskFailure) {
+        self.lock().failure = Some(Planned { steps, aim, fault });
     }
 
     /// Heals the disk: from now on everything works.

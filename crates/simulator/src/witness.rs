@@ -11,8 +11,9 @@ use countersign_core::values::{digest::Sha256, key::SecretKey};
 use countersign_log::{CheckpointSigner, CosignRefusal, LogWitness};
 use tempfile::TempDir;
 
+use crate::disk_state::{Aim, Crash};
 use crate::script::{Breach, Chance, Guarantee, Script};
-use crate::{disk_state::Crash, log_book::log_key, log_book::sign_text, sim_disk::SimDisk};
+use crate::{log_book::log_key, log_book::sign_text, sim_disk::SimDisk};
 
 const SEED: [u8; 32] = [101; 32];
 /// A start that fails is tried again, so many times.
@@ -111,7 +112,7 @@ impl SimWitness {
         let crash = if chance.percent(70) { Crash::PowerCut } else { Crash::Kill };
         let steps = chance.below(12);
         script.note(format!("witness: a {crash:?} in {steps} steps"));
-        self.disk.plan_crash(steps, crash);
+        self.disk.plan_crash(Aim::AnyStep, steps, crash);
     }
 
     fn start(&mut self, chance: &mut Chance, script: &mut Script) -> Result<(), Breach> {

@@ -151,8 +151,10 @@ fn cosigned_size(request: &WitnessRequest) -> u64 {
 
 // A backup comes back: a copy of the data directory from before changes that a witness has seen.
 
+/// How often the witness is asked for what the copy does not have.
+const RESTORE_ASKS: usize = 60;
 const RESTORE_PATIENCE: Duration = Duration::from_secs(60);
-const LOOK: Duration = Duration::from_millis(1);
+const LOOK: Duration = Duration::from_millis(10);
 
 impl SingleRun<'_> {
     /// Restores a copy. The disks work. The copy must sign nothing of its own, however much it grows and however often
@@ -169,13 +171,17 @@ impl SingleRun<'_> {
         for _ in 0..=self.chance.below(3) {
             self.change()?;
         }
-        let (begin, mut seen) = (Instant::now(), 0);
-        while seen <= copied && begin.elapsed() < RESTORE_PATIENCE {
+        // It may be that no change was made, or that the clock of the witness stays wrong.
+        let (mut seen, mut asks) = (0, if self.commits() > copied { RESTORE_ASKS } else { 0 });
+        while seen <= copied && asks > 0 {
             self.ask_witness()?;
             seen = self.witnessing.as_ref().map_or(0, |witnessing| witnessing.known);
+            asks -= 1;
         }
-        let newest = self.machine.log().and_then(|log| log.newest_checkpoint());
-        let Some(newest) = newest.filter(|_| seen > copied) else { return Ok(()) };
+        if seen <= copied {
+            return Ok(());
+        }
+        let Some(newest) = self.machine.log().and_then(|log| log.newest_checkpoint()) else { return Ok(()) };
         let signed = self.signed_after(copied);
         let shows = self.chance.percent(50);
         self.script.note(format!("the copy has {copied} commits, and the witness has seen {seen}"));

@@ -3,7 +3,7 @@
 use countersign_simulator::script::{Chance, Guarantee, Script};
 use countersign_simulator::{nodes, order::OrderCare, run, run_all};
 
-const SEEDS: u64 = 16;
+const SEEDS: u64 = 110;
 
 #[test]
 fn what_must_hold_holds_whatever_the_disk_and_the_network_do() {
