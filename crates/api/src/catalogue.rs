@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use countersign_core::documents::objections::{ObjectionsFile, StandingObjection};
+use countersign_core::documents::said::{ObjectionsFile, StandingObjection};
 use countersign_core::documents::{layout, signers::Role};
 pub use countersign_core::rules::stored::ReleaseState;
 use countersign_core::rules::{quorum::Tally, reproduction::Reproduction, snapshot::Snapshot, stored};

@@ -2,11 +2,74 @@
 
 mod args;
 mod client;
-mod commands;
-mod evidence;
+
+mod commands {
+    //! One file per command.
+
+    pub(crate) mod admin;
+    pub(crate) mod catalogue;
+    pub(crate) mod config;
+    pub(crate) mod demo;
+    pub(crate) mod download;
+    pub(crate) mod drill;
+    pub(crate) mod export;
+    pub(crate) mod fsck;
+    pub(crate) mod incident;
+    pub(crate) mod init;
+    pub(crate) mod keygen;
+    pub(crate) mod man;
+    pub(crate) mod monitor;
+    pub(crate) mod object;
+    pub(crate) mod pending;
+    pub(crate) mod propose;
+    pub(crate) mod rebuild;
+    pub(crate) mod release;
+    pub(crate) mod revoke;
+    pub(crate) mod serve;
+    pub(crate) mod sign;
+    pub(crate) mod signers;
+    pub(crate) mod staple;
+    mod statements;
+    pub(crate) mod status;
+    pub(crate) mod trust;
+    pub(crate) mod verify;
+    pub(crate) mod veto;
+    pub(crate) mod watch;
+}
+
+mod evidence {
+    //! What a server shows, and what of it is proven: releases, signers, logs and files.
+
+    pub(crate) mod carried;
+    pub(crate) mod comparison;
+    pub(crate) mod download;
+    pub(crate) mod freshness;
+    pub(crate) mod log_memory;
+    pub(crate) mod log_policy;
+    pub(crate) mod proof;
+    pub(crate) mod release;
+    pub(crate) mod report;
+    pub(crate) mod repository_copy;
+    pub(crate) mod review;
+}
+
 mod keys;
-pub(crate) mod settings;
-pub(crate) mod words;
+
+pub(crate) mod settings {
+    //! What this computer keeps: the configuration, and what its user has accepted.
+
+    pub(crate) mod client_config;
+    pub(crate) mod config_dir;
+    pub(crate) mod trust;
+}
+
+pub(crate) mod words {
+    //! What people and programs read: errors, answers, questions, tables.
+
+    pub(crate) mod error;
+    pub(crate) mod output;
+    pub(crate) mod table;
+}
 
 use std::{path::Path, process::ExitCode};
 

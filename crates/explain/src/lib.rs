@@ -11,5 +11,4 @@ pub mod log_strength;
 pub mod progress;
 pub mod reproduction;
 pub mod strength;
-pub mod verdict;
 pub mod words;

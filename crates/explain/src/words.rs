@@ -1,11 +1,14 @@
-//! Signers in words, as messages and pages name them.
+//! Signers, releases and what speaks against them in words: the same in messages and on pages (D238, D239).
 
 use std::time::Duration;
 
+use countersign_core::documents::layout;
 use countersign_core::documents::signers::{FilePattern, Group, Signer, SignersFile};
 use countersign_core::documents::transparency::WitnessGroup;
 use countersign_core::log::record::{LoggedState, Record, ReleaseRecord};
-use countersign_core::values::{shown::plural, shown::quoted, shown::shown_text, verifier_key::VerifierKey};
+use countersign_core::rules::quorum::Tally;
+use countersign_core::values::shown::{marked_name, plural, quoted, shown_text};
+use countersign_core::values::{path::RepoPath, verifier_key::VerifierKey};
 
 /// A name never stands without its key (D39).
 pub fn shown_signer(signer: &Signer) -> String {
@@ -188,4 +191,44 @@ pub fn shown_age(age: Duration) -> String {
         units.into_iter().find(|(unit, _)| seconds.is_multiple_of(*unit)).unwrap_or((1, "second"));
     let count = seconds / unit;
     format!("{count} {name}{}", plural(usize::try_from(count).unwrap_or(usize::MAX)))
+}
+
+/// What speaks against a release that is not revoked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Doubts {
+    /// How far a revocation has come that waits for more signatures, and its reason.
+    pub begun: Option<(Tally, String)>,
+    /// What builders got that is something else, in words (D262).
+    pub different: Option<String>,
+    /// What signers hold against it, the oldest first.
+    pub objections: Vec<String>,
+}
+
+impl Doubts {
+    /// Says the gravest doubt, as in `1 of 2 revokers want it revoked: "wrong build"`.
+    pub fn text(&self) -> Option<String> {
+        if let Some((tally, reason)) = &self.begun {
+            let Tally { collected, needed } = tally;
+            return Some(format!("{collected} of {needed} revokers want it revoked: {}", quoted(reason)));
+        }
+        if let Some(different) = &self.different {
+            return Some(different.clone());
+        }
+        let first = quoted(self.objections.first()?);
+        Some(match self.objections.len() {
+            1 => format!("1 signer objects: {first}"),
+            many => format!("{many} signers object: {first}"),
+        })
+    }
+}
+
+/// A path as an address, as in `https://github.com/acme/app`. Letters that can look like others are marked.
+pub fn shown_url(path: &RepoPath) -> String {
+    let Some((server, rest)) = path.split_server() else { return marked_name(path.as_str()) };
+    marked_name(&if rest.is_empty() { server } else { format!("{server}/{rest}") })
+}
+
+/// A release by its name and its project, as in `v1.1 of https://github.com/acme/app`.
+pub fn shown_release(index: &RepoPath, project: &RepoPath) -> String {
+    format!("{} of {}", marked_name(&layout::release_name(index, project)), shown_url(project))
 }

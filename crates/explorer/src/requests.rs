@@ -16,7 +16,7 @@ use countersign_core::rules::decide::proposal::{DropRefusal, drop_pending};
 use countersign_core::rules::decide::register::{RegisterRefusal, register};
 use countersign_core::rules::decide::sign::{Prepared, SignRefusal, SignaturesBody, sign_prepared};
 use countersign_core::rules::decide::statement::{StatementRefusal, revoke};
-use countersign_core::rules::decide::{Proposal, update::UpdateRefusal, update::update};
+use countersign_core::rules::decide::{proposal::Proposal, update::UpdateRefusal, update::update};
 use countersign_core::rules::snapshot::{Change, ReadError};
 use countersign_core::values::digest::{Sha256, Sha512};
 use countersign_core::values::{

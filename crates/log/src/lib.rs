@@ -7,7 +7,6 @@ mod derivation;
 mod error;
 mod keeper;
 mod log;
-mod ml_dsa;
 mod recent;
 mod records;
 mod seen;
@@ -20,9 +19,8 @@ mod witness;
 pub use crate::checkpoints::{CheckpointRound, CosignError};
 pub use crate::error::{AcceptLossError, LogError, LogRefusal, TakeError};
 pub use crate::keeper::{CheckpointFiles, CheckpointKeeper, KeepError, KeptNotes};
-pub use crate::ml_dsa::MlDsaSecret;
 pub use crate::recent::{CheckpointMinute, RECENT_MINUTES, RecentLog};
-pub use crate::settings::{CheckpointSigner, LogOptions, MAX_WAITING};
+pub use crate::settings::{CheckpointSigner, LogOptions, MAX_WAITING, MlDsaSecret};
 pub use crate::tiles::{NoTile, PackedBundles};
 pub use crate::witness::{
     AskedTooOften, CosignRefusal, CosignStep, LogReplay, LogWitness, StepHook, TakenList, UntakenLog,

@@ -1,4 +1,4 @@
-//! What a log needs to begin.
+//! What a log needs to begin, and the keys with which logs and witnesses sign.
 
 use std::{fmt, path::Path, path::PathBuf, sync::Arc, time::Duration};
 
@@ -6,9 +6,13 @@ use countersign_core::log::checkpoint::{Checkpoint, SignedCheckpoint};
 use countersign_core::log::note::{Note, NoteSignature, cosigned_bytes, cosigned_text};
 use countersign_core::log::policy::Policy;
 use countersign_core::values::key::{SecretKey, Signature};
-use countersign_core::values::verifier_key::{KeyKind, TypedKey, VerifierKey, VerifierKeyError};
+use countersign_core::values::verifier_key::{
+    KeyKind, ML_DSA_SIGNATURE_BYTES, MlDsaKey, TypedKey, VerifierKey, VerifierKeyError,
+};
+use ml_dsa::signature::{Keypair as _, Signer as _};
+use ml_dsa::{MlDsa44, Seed, SigningKey};
 
-use crate::{error::LogError, keeper::CheckpointKeeper, ml_dsa::MlDsaSecret};
+use crate::{error::LogError, keeper::CheckpointKeeper};
 
 /// Checkpoints that wait for witnesses, each with its version of the map. Beyond it the oldest goes.
 pub const MAX_WAITING: usize = 64;
@@ -115,5 +119,33 @@ impl CheckpointSigner {
 impl fmt::Debug for CheckpointSigner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CheckpointSigner").field("key", &self.key).finish_non_exhaustive()
+    }
+}
+
+/// An ML-DSA-44 key (FIPS 204) that can sign. It is wiped from memory when it is dropped. Only witnesses have one.
+pub struct MlDsaSecret(SigningKey<MlDsa44>);
+
+impl MlDsaSecret {
+    /// The key that FIPS 204 derives from these 32 bytes.
+    pub fn from_seed(seed: &[u8; 32]) -> Self {
+        Self(SigningKey::from_seed(&Seed::from(*seed)))
+    }
+
+    pub fn public_key(&self) -> MlDsaKey {
+        MlDsaKey::from_bytes(self.0.verifying_key().encode().into())
+    }
+
+    /// Signs these bytes, with the empty context. The same bytes give the same signature, so no generator of random numbers
+    /// can give the key away.
+    pub fn sign(&self, bytes: &[u8]) -> Result<[u8; ML_DSA_SIGNATURE_BYTES], String> {
+        let signature =
+            self.0.try_sign(bytes).map_err(|_| "ML-DSA found no signature of this checkpoint".to_owned())?;
+        Ok(signature.encode().into())
+    }
+}
+
+impl fmt::Debug for MlDsaSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MlDsaSecret").field("public", &self.public_key()).finish_non_exhaustive()
     }
 }

@@ -10,7 +10,9 @@ use countersign_core::documents::{index::PublishedFile, layout, signed_request::
 use countersign_core::rules::auth::{check_carried, sign_request};
 use countersign_core::rules::decide::assets::{Release, register_assets};
 use countersign_core::rules::decide::sign::{SignaturesBody, sign};
-use countersign_core::rules::decide::{Proposal, register::register, statement::revoke, update::update};
+use countersign_core::rules::decide::{
+    proposal::Proposal, register::register, statement::revoke, update::update,
+};
 use countersign_core::rules::{snapshot::Change, snapshot::Snapshot, stored::files_to_sign};
 use countersign_core::values::{digest::Sha512, key::SecretKey, path::RepoPath, time::Timestamp};
 use countersign_store::Head;

@@ -9,7 +9,15 @@ pub mod budget;
 pub mod catalogue;
 mod error;
 pub mod journal;
-pub mod machine;
+
+pub mod machine {
+    //! What the machine gives: its disk, step by step, the data directory on it, its clock and its threads.
+
+    pub mod clock;
+    pub mod data_dir;
+    pub mod disk;
+}
+
 pub mod nonces;
 pub mod objects;
 pub mod repository;

@@ -3,8 +3,7 @@
 use countersign_core::documents::history::{Agreement, History, HistoryEntry};
 use countersign_core::documents::index::{Digests, PublishedFile, ReleaseIndex};
 use countersign_core::documents::layout::RepositoryMarker;
-use countersign_core::documents::objections::{EarlierObjections, ObjectionsFile, StoredObjection};
-use countersign_core::documents::rebuilds::RebuildsFile;
+use countersign_core::documents::said::{EarlierObjections, ObjectionsFile, RebuildsFile, StoredObjection};
 use countersign_core::documents::signatures::{Collected, OtherFormatsFile, SignatureSet};
 use countersign_core::documents::signed_request::{Registrant, SignedRequest};
 use countersign_core::documents::signers::{Metadata, OriginKind, SignersFile};

@@ -2,7 +2,7 @@
 
 use countersign_core::documents::history::{History, HistoryEntry};
 use countersign_core::documents::index::{AssetName, Digests, PublishedFile, ReleaseIndex};
-use countersign_core::documents::rebuilds::{RebuildsFile, StoredRebuild};
+use countersign_core::documents::said::{RebuildsFile, StoredRebuild};
 use countersign_core::documents::signatures::{Collected, SignatureSet};
 use countersign_core::documents::signers::{Metadata, Origin, OriginKind};
 use countersign_core::documents::statement::{Rebuild, Revocation, StatementKind};

@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 
 use countersign_core::log::note::{NoteSignature, cosigned_bytes};
 use countersign_core::values::key::{PublicKey, SecretKey};
-use countersign_core::values::ml_dsa::MlDsaKey;
-use countersign_core::values::verifier_key::{KeyKind, TypedKey, VerifierKey};
+use countersign_core::values::verifier_key::{KeyKind, MlDsaKey, TypedKey, VerifierKey};
 use ml_dsa::signature::{Keypair as _, Signer as _};
 use ml_dsa::{MlDsa44, Seed, SigningKey};
 

@@ -2,8 +2,7 @@
 
 use std::{cell::RefCell, collections::BTreeMap, convert::Infallible};
 
-use countersign_core::documents::objections::{EarlierObjections, ObjectionsFile};
-use countersign_core::documents::rebuilds::RebuildsFile;
+use countersign_core::documents::said::{EarlierObjections, ObjectionsFile, RebuildsFile};
 use countersign_core::documents::{history::History, signatures::SignatureSet};
 use countersign_core::proof::to_sign::{SigningRequest, ToSign};
 use countersign_core::rules::decide::{sign::SignaturesBody, statement::Stated, statement::StatementRefusal};

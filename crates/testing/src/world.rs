@@ -18,7 +18,9 @@ use countersign_core::rules::decide::register::{RegisterRefusal, register};
 use countersign_core::rules::decide::sign::{SignRefusal, SignaturesBody, Signed, sign, sign_prepared};
 use countersign_core::rules::decide::statement::{Stated, StatementRefusal, object, revoke, veto};
 use countersign_core::rules::decide::update::{UpdateRefusal, update};
-use countersign_core::rules::decide::{Proposal, Proposed, withdraw::WithdrawRefusal, withdraw::withdraw};
+use countersign_core::rules::decide::{
+    proposal::Proposal, proposal::Proposed, withdraw::WithdrawRefusal, withdraw::withdraw,
+};
 use countersign_core::rules::{auth::sign_request, snapshot::Change, stored::files_to_sign};
 use countersign_core::values::digest::{Sha256, Sha512};
 use countersign_core::values::key::{SecretKey, Signature};

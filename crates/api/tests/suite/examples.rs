@@ -20,7 +20,7 @@ use countersign_core::documents::index::{AssetName, ReleaseIndex};
 use countersign_core::documents::{signers::Role, statement::StatementKind};
 use countersign_core::proof::state::{State, StateSubject};
 use countersign_core::rules::auth::{AuthHeaders, AuthRefusal, check_headers};
-use countersign_core::rules::{decide::Proposed, decide::assets, quorum::Tally, stored};
+use countersign_core::rules::{decide::assets, decide::proposal::Proposed, quorum::Tally, stored};
 use countersign_core::values::{key::SecretKey, path::RepoPath};
 use countersign_testing::{
     ACTIVE, INDEX, NONCE, PENDING, PROJECT, World, alice, bob, carol, dave, mallory, origin, path, published,

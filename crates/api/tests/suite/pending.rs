@@ -1,7 +1,7 @@
 //! What waits for whom, and what an answer tells of it (D18, D21, D41).
 
 use countersign_api::{answers, answers::Collecting, answers::PendingResponse};
-use countersign_core::documents::{layout, objections::ObjectionsFile};
+use countersign_core::documents::{layout, said::ObjectionsFile};
 use countersign_core::values::{bounds::LIST_ENTRIES, bounds::PENDING_LIST_BYTES, path::RepoPath};
 use countersign_testing::{
     INDEX, PENDING, Signers, World, alice, bob, carol, dave, documents, key, path, public, release, signers,

@@ -5,10 +5,10 @@ use countersign_api::answers::{
 };
 use countersign_api::requests::{SignaturesBody, SignedStatement, WithdrawBody};
 use countersign_core::documents::index::ReleaseIndex;
-use countersign_core::documents::rebuilds::RebuildsFile;
+use countersign_core::documents::said::RebuildsFile;
 use countersign_core::documents::statement::{StatementKind, Veto};
 use countersign_core::documents::{
-    history::Agreement, layout, layout::Signable, objections::ObjectionsFile, signatures::SignatureSet,
+    history::Agreement, layout, layout::Signable, said::ObjectionsFile, signatures::SignatureSet,
     signed_request::Withdrawal,
 };
 use countersign_core::rules::reproduction::compare;

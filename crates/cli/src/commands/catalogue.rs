@@ -9,7 +9,7 @@ use countersign_api::catalogue::{
 use countersign_core::documents::layout;
 use countersign_core::values::shown::{marked_name, plural, shown_text};
 use countersign_core::values::{json::ParseError, path::RepoPath};
-use countersign_explain::{reproduction::count_different, verdict::shown_url};
+use countersign_explain::{reproduction::count_different, words::shown_url};
 use serde_json::json;
 
 use crate::args::{ReleasesArgs, SearchArgs};

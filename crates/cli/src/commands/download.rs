@@ -6,7 +6,7 @@ use countersign_core::documents::{index::PublishedFile, layout};
 use countersign_core::proof::{bundle::Staple, state::StateSubject, verify::VerifiedArtifact};
 use countersign_core::values::{path::RepoPath, shown::shown_text};
 use countersign_explain::describe::{Description, describe, release::RevocationDescription};
-use countersign_explain::{progress::Names, reproduction::lack_text, verdict::shown_release};
+use countersign_explain::{progress::Names, reproduction::lack_text, words::shown_release};
 use countersign_forge::download_url::{DownloadPlace, locate_download, locate_release_page};
 use countersign_forge::url::SourceUrl;
 

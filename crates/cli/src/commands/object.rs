@@ -5,7 +5,7 @@ use std::time::Duration;
 use countersign_api::{error_code::ErrorCode, requests::WithdrawBody};
 use countersign_core::documents::statement::{Objection, StatementKind};
 use countersign_core::documents::{
-    index::ReleaseIndex, layout, objections::StoredObjection, signatures::SignatureSet,
+    index::ReleaseIndex, layout, said::StoredObjection, signatures::SignatureSet,
 };
 use countersign_core::proof::to_state::{StatementRequest, ToState, ToStateError};
 use countersign_core::rules::{stored, stored::ReleaseState};

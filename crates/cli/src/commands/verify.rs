@@ -5,13 +5,13 @@ use std::{collections::BTreeMap, collections::BTreeSet, fs, io, path::Path, path
 use countersign_api::catalogue::{ListedRelease, ReleaseState};
 use countersign_api::state::{StateResponse, is_answer};
 use countersign_core::documents::index::{AssetName, Digests, PublishedFile};
-use countersign_core::documents::{layout, objections::ObjectionsFile};
+use countersign_core::documents::{layout, said::ObjectionsFile};
 use countersign_core::proof::{bundle::Bundle, bundle::Staple, verify::VerifiedArtifact};
 use countersign_core::rules::reproduction::Reproduction;
 use countersign_core::rules::snapshot::{ReadError, Snapshot as _};
 use countersign_core::values::shown::{marked_name, shown_text};
 use countersign_core::values::{bounds::STATE_BYTES, json::ParseError, path::RepoPath};
-use countersign_explain::verdict::{shown_release, shown_url};
+use countersign_explain::words::{shown_release, shown_url};
 use countersign_explain::{describe::release::RevocationDescription, reproduction::count_different};
 use serde_json::{Value, json};
 

@@ -7,7 +7,7 @@ use countersign_core::values::{bounds::SIGNERS_FILE_BYTES, digest::Sha512, path:
 use countersign_core::{
     documents::signers::Origin, rules::chain::VerifiedChain, rules::stored::ReleaseState,
 };
-use countersign_explain::{reproduction::is_reproducible, reproduction::lack_text, verdict::shown_release};
+use countersign_explain::{reproduction::is_reproducible, reproduction::lack_text, words::shown_release};
 use countersign_forge::{fetch::Fetcher, fetch::Timeouts, forges::SignersSource, forges::locate_claimed};
 use serde_json::json;
 

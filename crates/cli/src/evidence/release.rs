@@ -3,8 +3,7 @@
 
 use countersign_api::state::StateResponse;
 use countersign_core::documents::index::{AssetName, ReleaseIndex};
-use countersign_core::documents::objections::{EarlierObjections, ObjectionsFile};
-use countersign_core::documents::rebuilds::RebuildsFile;
+use countersign_core::documents::said::{EarlierObjections, ObjectionsFile, RebuildsFile};
 use countersign_core::documents::{layout, signed_request::Withdrawal};
 use countersign_core::proof::{bundle::Bundle, verify::Evidence};
 use countersign_core::rules::{place::check_place, reproduction::Reproduction};

@@ -1,13 +1,13 @@
 //! The short block that says what was verified, by whom, and what was not.
 
-use countersign_core::documents::{index::PublishedFile, objections::ObjectionsFile};
+use countersign_core::documents::{index::PublishedFile, said::ObjectionsFile};
 use countersign_core::proof::{trust::Root, verify::GroupCount, verify::VerifiedArtifact};
 use countersign_core::rules::{place::path_of_url, place::release_tag};
 use countersign_core::values::{path::RepoPath, shown::marked_name, shown::shown_text};
 use countersign_explain::describe::release::{ObjectionDescription, RevocationDescription, list_objections};
 use countersign_explain::progress::Names;
 use countersign_explain::reproduction::{different_text, not_built_text, reproduction_text};
-use countersign_explain::verdict::{Doubts, shown_release, shown_url};
+use countersign_explain::words::{Doubts, shown_release, shown_url};
 use serde_json::{Value, json};
 
 use crate::client::turns::PassedOver;

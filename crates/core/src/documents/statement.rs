@@ -2,16 +2,14 @@
 //! (spec §2.5, D20), a veto (D135), an objection (D123) and a rebuild (D260) have documents of their own; they are handed
 //! in, signed and collected in one way.
 
-use std::collections::BTreeMap;
-
 use serde::{Serialize, ser::SerializeStruct as _, ser::Serializer};
 
-use crate::documents::fields::{parse_by_key, parse_key, parse_path, parse_reason, parse_signature};
+use crate::documents::fields::{parse_key, parse_path, parse_reason, parse_signature};
 use crate::documents::index::{AssetName, Digests, parse_digests};
 use crate::documents::{layout, layout::Signable};
 use crate::json_fields;
 use crate::values::bounds::{OBJECTION_BYTES, REBUILD_BYTES, REVOCATION_BYTES, VETO_BYTES};
-use crate::values::json::{Field, FromField, Json, Object, ParseError};
+use crate::values::json::{Field, FromField, Json, ParseError};
 use crate::values::key::{PublicKey, Signature};
 use crate::values::{digest::Sha512, json, path::RepoPath, shown::shown_bytes, time::Timestamp};
 
@@ -86,18 +84,6 @@ pub struct Rebuild {
 pub struct RebuiltFile {
     pub file_name: AssetName,
     pub digests: Digests,
-}
-
-/// What the owner of a key said in a document, as it is kept.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Said<D> {
-    /// The exact text that was signed.
-    #[serde(rename = "document")]
-    pub text: String,
-    #[serde(skip)]
-    pub document: D,
-    pub signature: Signature,
-    pub collected_at: Timestamp,
 }
 
 /// One signature on a statement, as it is handed in and as it travels to a computer with a network.
@@ -287,40 +273,6 @@ impl Rebuild {
 
     pub fn write(&self) -> Vec<u8> {
         json::write(self)
-    }
-}
-
-impl<D> Said<D> {
-    pub const FIELDS: [&str; 3] = ["document", "signature", "collected_at"];
-
-    /// Reads the fields among others. `parse` reads the document.
-    pub(crate) fn parse_object(
-        object: &Object<'_>,
-        parse: fn(&[u8]) -> Result<D, ParseError>,
-    ) -> Result<Self, ParseError> {
-        let text = object.required("document")?;
-        Ok(Self {
-            document: text.parsed(|text| parse(text.as_bytes()))?,
-            text: text.string()?.to_owned(),
-            signature: object.get("signature")?,
-            collected_at: object.get("collected_at")?,
-        })
-    }
-
-    /// Reads what each key said, within a bound.
-    pub(crate) fn parse_by_author(
-        list: &Field<'_>,
-        most: usize,
-        parse: fn(&[u8]) -> Result<D, ParseError>,
-    ) -> Result<BTreeMap<PublicKey, Self>, ParseError> {
-        let out_of_bounds = format!("must have between 1 and {most} keys");
-        parse_by_key(list, 1..=most, &out_of_bounds, |said| {
-            Self::parse_object(&said.object(&Self::FIELDS)?, parse)
-        })
-    }
-
-    pub fn is_signed_by(&self, key: &PublicKey) -> bool {
-        key.verify(&Sha512::of(self.text.as_bytes()), &self.signature).is_ok()
     }
 }
 

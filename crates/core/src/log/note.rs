@@ -6,8 +6,8 @@ use thiserror::Error;
 
 use crate::values::bounds::{NOTE_BYTES, NOTE_SIGNATURES};
 use crate::values::key::{PublicKey, SecretKey, Signature, decode_padded_base64, encode_base64};
-use crate::values::{ml_dsa::ML_DSA_SIGNATURE_BYTES, shown::quoted};
-use crate::values::{verifier_key::KeyKind, verifier_key::TypedKey, verifier_key::VerifierKey};
+use crate::values::shown::quoted;
+use crate::values::verifier_key::{KeyKind, ML_DSA_SIGNATURE_BYTES, TypedKey, VerifierKey};
 
 /// The largest size of a tree, and the latest time: what every implementation can hold.
 pub const MAX_NUMBER: u64 = (1 << 63) - 1;

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::documents::history::{History, HistoryEntry};
 use crate::documents::index::{ReleaseIndex, render_sha256sums};
-use crate::documents::objections::{EarlierObjections, ObjectionsFile};
-use crate::documents::rebuilds::RebuildsFile;
+use crate::documents::said::{EarlierObjections, ObjectionsFile, RebuildsFile};
 use crate::documents::signatures::{OtherFormatsFile, SignatureSet};
 use crate::documents::{layout, layout::Signable, signed_request::SignedRequest, signed_request::Withdrawal};
 use crate::proof::verify::{Evidence, RevocationEvidence};

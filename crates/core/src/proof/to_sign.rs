@@ -7,8 +7,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::documents::index::{NotInSha256Sums, ReleaseIndex, render_sha256sums};
-use crate::documents::objections::{EarlierObjections, ObjectionsFile};
-use crate::documents::rebuilds::RebuildsFile;
+use crate::documents::said::{EarlierObjections, ObjectionsFile, RebuildsFile};
 use crate::documents::signatures::{FormatTexts, SignatureSet};
 use crate::documents::signers::{Metadata, SignersFile, keys_of};
 use crate::documents::{fields::parse_path, history::History, layout, layout::Signable};

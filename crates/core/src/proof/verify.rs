@@ -6,7 +6,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::documents::index::{PublishedFile, ReleaseIndex};
-use crate::documents::rebuilds::RebuildsFile;
+use crate::documents::said::RebuildsFile;
 use crate::documents::signers::{Group, SignersFile, keys_of};
 use crate::documents::statement::{Revocation, SignedStatement, StatementKind};
 use crate::documents::{

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::documents::index::{AssetName, Digests, ReleaseIndex};
-use crate::documents::rebuilds::RebuildsFile;
+use crate::documents::said::RebuildsFile;
 use crate::documents::signers::{Group, RebuildPolicy, SignersFile, keys_of};
 use crate::documents::statement::Rebuild;
 use crate::rules::{quorum, quorum::Tally};

@@ -6,8 +6,7 @@ use std::{collections::BTreeMap, collections::BTreeSet, sync::Arc};
 use thiserror::Error;
 
 use crate::documents::history::{Agreement, EntryFacts, History, HistoryEntry};
-use crate::documents::objections::{EarlierObjections, ObjectionsFile};
-use crate::documents::rebuilds::RebuildsFile;
+use crate::documents::said::{EarlierObjections, ObjectionsFile, RebuildsFile};
 use crate::documents::signatures::{OtherFormatsFile, SignatureSet};
 use crate::documents::signed_request::{Registrant, Withdrawal};
 use crate::documents::{layout, layout::Signable, signers::Metadata, signers::SignersFile};

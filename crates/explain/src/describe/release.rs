@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use countersign_core::documents::objections::{ObjectionsFile, StandingObjection};
+use countersign_core::documents::said::{ObjectionsFile, StandingObjection};
 use countersign_core::documents::signers::{Signer, SignersFile};
 use countersign_core::documents::{
     index::ReleaseIndex, layout, signatures::SignatureSet, signed_request::Withdrawal, statement::Revocation,
@@ -16,7 +16,7 @@ use countersign_core::values::{
 
 use crate::progress::{GroupProgress, Member, Names, describe_groups};
 use crate::reproduction::{describe_reproduction, different_text};
-use crate::verdict::Doubts;
+use crate::words::Doubts;
 
 /// What a page about a release shows.
 #[derive(Debug, Clone)]

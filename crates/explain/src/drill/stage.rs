@@ -13,7 +13,7 @@ use countersign_core::rules::decide::assets::{Release, register_assets};
 use countersign_core::rules::decide::sign::{SignaturesBody, sign};
 use countersign_core::rules::decide::statement::{object, revoke, veto};
 use countersign_core::rules::decide::{
-    Proposal, activate::activate_due, rebuild::rebuild, register::register, update::update,
+    activate::activate_due, proposal::Proposal, rebuild::rebuild, register::register, update::update,
     withdraw::withdraw,
 };
 use countersign_core::rules::snapshot::{Change, Scratch, Snapshot as _};

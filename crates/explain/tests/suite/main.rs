@@ -8,4 +8,4 @@ mod lockout;
 mod logs;
 mod progress;
 mod strength;
-mod verdict;
+mod words;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use countersign_core::documents::history::{History, HistoryEntry};
-use countersign_core::documents::rebuilds::RebuildsFile;
+use countersign_core::documents::said::RebuildsFile;
 use countersign_core::documents::{layout, layout::Signable};
 use countersign_core::documents::{signatures::SignatureSet, signed_request::SignedRequest};
 use countersign_core::log::checkpoint::{Checkpoint, InclusionProof};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_core::documents::index::ReleaseIndex;
-use countersign_core::documents::rebuilds::{RebuildsFile, StoredRebuild};
+use countersign_core::documents::said::{RebuildsFile, StoredRebuild};
 use countersign_core::documents::signers::{FilePattern, RebuildPolicy, SignersFile};
 use countersign_core::documents::statement::{Objection, Rebuild, RebuiltFile, Revocation, Veto};
 use countersign_core::proof::verify::{Evidence, VerifiedArtifact, VerifyError, verify};

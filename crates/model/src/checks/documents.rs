@@ -9,8 +9,7 @@ use countersign_api::{answers::ChainResponse, assembly::Assembly};
 use countersign_core::documents::history::{Agreement, EntryFacts, History, HistoryEntry};
 use countersign_core::documents::index::{AssetName, PublishedFile, ReleaseIndex};
 use countersign_core::documents::layout::{FORMAT, RepositoryMarker};
-use countersign_core::documents::objections::{EarlierObjections, ObjectionsFile};
-use countersign_core::documents::rebuilds::RebuildsFile;
+use countersign_core::documents::said::{EarlierObjections, ObjectionsFile, RebuildsFile};
 use countersign_core::documents::signatures::{OtherFormatsFile, SignatureSet};
 use countersign_core::documents::signed_request::{Registrant, SignedRequest, Withdrawal};
 use countersign_core::documents::signers::{

@@ -8,7 +8,7 @@ use countersign_core::documents::signatures::{Collected, SignatureSet};
 use countersign_core::documents::signers::{Origin, OriginKind};
 use countersign_core::documents::{layout, signed_request::SignedRequest};
 use countersign_core::rules::auth::sign_request;
-use countersign_core::rules::decide::{Proposal, register, sign};
+use countersign_core::rules::decide::{proposal::Proposal, register, sign};
 use countersign_core::rules::snapshot::{Change, ReadError, Snapshot};
 use countersign_core::values::digest::{Sha256, Sha512};
 use countersign_core::values::{key::SecretKey, path::RepoPath, time::Timestamp};

@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, time::Duration};
 use countersign_api::error_code::ErrorCode;
 use countersign_core::documents::{layout, signed_request::SignedRequest, signers::keys_of};
 use countersign_core::rules::snapshot::{ReadError, Snapshot};
-use countersign_core::rules::{decide::Proposal, stored, stored::StoredProposal};
+use countersign_core::rules::{decide::proposal::Proposal, stored, stored::StoredProposal};
 use countersign_core::values::bounds::{PATH_BYTES, SUPERSEDED_BYTES};
 use countersign_core::values::{digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp};
 

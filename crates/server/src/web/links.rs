@@ -3,7 +3,7 @@
 use countersign_core::documents::layout;
 use countersign_core::values::wire::routes::{BADGES, FILES, KEY_PAGES, PAGES};
 use countersign_core::values::{key::PublicKey, path::RepoPath, shown::marked_name, shown::shown_text};
-use countersign_explain::verdict::shown_url;
+use countersign_explain::words::shown_url;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use url::{Url, form_urlencoded};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use countersign_core::documents::index::{AssetName, Digests};
-use countersign_core::documents::{rebuilds::StoredRebuild, signers::Signer};
+use countersign_core::documents::{said::StoredRebuild, signers::Signer};
 use countersign_core::proof::verify::{Evidence, VerifiedArtifact};
 use countersign_core::rules::{quorum, reproduction::Reproduction};
 use countersign_core::values::{digest::Sha512, key::PublicKey, key::Signature};

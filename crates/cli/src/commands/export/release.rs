@@ -10,7 +10,7 @@ use countersign_core::values::{
     key::PublicKey, key::Signature, other_format::ReleaseSums, shown::plural, shown::quoted,
 };
 use countersign_explain::describe::release::RevocationDescription;
-use countersign_explain::{verdict::shown_url, words::shown_signer_name};
+use countersign_explain::words::{shown_signer_name, shown_url};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::commands::export::{files::comment, rebuilds::ExportedRebuilds};

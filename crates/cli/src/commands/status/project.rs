@@ -4,8 +4,8 @@ use countersign_api::catalogue::{ListedRelease, ReleaseState};
 use countersign_core::documents::layout;
 use countersign_core::documents::signers::{Group, Role, Signer, SignersFile};
 use countersign_core::values::{key::PublicKey, path::RepoPath, shown::marked_name};
-use countersign_explain::verdict::{Doubts, shown_url};
-use countersign_explain::{progress::Names, words::rebuilt_files_text, words::rule_text};
+use countersign_explain::progress::Names;
+use countersign_explain::words::{Doubts, rebuilt_files_text, rule_text, shown_url};
 use serde_json::{Value, json};
 
 use crate::args::StatusArgs;

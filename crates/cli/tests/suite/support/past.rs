@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use countersign_core::{documents::rebuilds::RebuildsFile, values::time::Timestamp};
+use countersign_core::{documents::said::RebuildsFile, values::time::Timestamp};
 use serde_json::json;
 use tempfile::TempDir;
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::documents::statement::{Rebuild, Said, SignedStatement};
+use crate::documents::statement::{Rebuild, SignedStatement};
 use crate::documents::{
-    index::ReleaseIndex, layout, layout::Signable, signers::SignersFile, signers::keys_of,
+    index::ReleaseIndex, layout, layout::Signable, said::Said, signers::SignersFile, signers::keys_of,
 };
 use crate::rules::decide::proposal::MAX_LEAD;
 use crate::rules::decide::statement::{Stated, StatementRefusal, StatementResult, read, verify};

@@ -10,7 +10,7 @@ use crate::documents::signatures::{Collected, SignatureSet};
 use crate::documents::signers::{Group, keys_of};
 use crate::documents::statement::{Objection, Revocation, SignedStatement, Statement, StatementKind, Veto};
 use crate::documents::{
-    index::AssetName, layout, layout::Signable, objections::StoredObjection, signed_request::SignedRequest,
+    index::AssetName, layout, layout::Signable, said::StoredObjection, signed_request::SignedRequest,
 };
 use crate::rules::decide::proposal::{MAX_LEAD, MAX_LEAD_MINUTES};
 use crate::rules::snapshot::{Change, ReadError, Snapshot};

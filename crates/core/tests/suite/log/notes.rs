@@ -2,9 +2,9 @@
 
 use countersign_core::log::note::{MAX_NUMBER, Note, NoteError, NoteSignature, parse_number};
 use countersign_core::values::bounds::{KEY_NAME_BYTES, NOTE_BYTES, NOTE_SIGNATURES};
+use countersign_core::values::digest::Sha256;
 use countersign_core::values::key::{KeyError, SecretKey, encode_base64};
-use countersign_core::values::verifier_key::{KeyKind, VerifierKey, VerifierKeyError};
-use countersign_core::values::{digest::Sha256, ml_dsa::ML_DSA_KEY_BYTES};
+use countersign_core::values::verifier_key::{KeyKind, ML_DSA_KEY_BYTES, VerifierKey, VerifierKeyError};
 use countersign_testing::{alice, assert_mentions, bob, key, mallory, ml_dsa_cosign, ml_dsa_key};
 
 use super::world::{DESIGN_NOTE, log_key, seed, witness_key};

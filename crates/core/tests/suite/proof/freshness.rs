@@ -10,8 +10,8 @@ use countersign_core::log::{policy::Policy, status::Statuses, tree::leaf_hash, t
 use countersign_core::proof::freshness::{Freshness, LogTrust, StapleError, StapleSubject, verify};
 use countersign_core::proof::{bundle::Bundle, bundle::Staple, verify as release};
 use countersign_core::values::bounds::{KEY_NAME_BYTES, POLICY_ENTRIES, STAPLE_BYTES};
-use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
-use countersign_core::values::{digest::Sha512, ml_dsa::ML_DSA_SIGNATURE_BYTES, path::RepoPath};
+use countersign_core::values::verifier_key::{KeyKind, ML_DSA_SIGNATURE_BYTES, VerifierKey};
+use countersign_core::values::{digest::Sha512, path::RepoPath};
 use countersign_testing::evidence::{founded, good, index_path, noon};
 use countersign_testing::{
     INDEX, PROJECT, assert_mentions, documents::KINDS, few, key, ml_dsa_cosign, ml_dsa_key, path, steady,

@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, collections::BTreeMap, convert::Infallible};
 
-use countersign_core::documents::objections::{EarlierObjection, StoredObjection};
+use countersign_core::documents::said::{EarlierObjection, StoredObjection};
 use countersign_core::documents::{
     history::History, index::ReleaseIndex, index::render_sha256sums, signatures::SignatureSet,
     statement::Objection,

@@ -3,7 +3,7 @@
 use countersign_core::documents::index::{AssetName, Digests, ReleaseIndex};
 use countersign_core::documents::signers::{FilePattern, Group, RebuildPolicy};
 use countersign_core::documents::statement::{Rebuild, RebuiltFile, SignedStatement, StatementKind};
-use countersign_core::documents::{rebuilds::RebuildsFile, rebuilds::StoredRebuild};
+use countersign_core::documents::{said::RebuildsFile, said::StoredRebuild};
 use countersign_core::rules::decide::statement::{Stated, StatementRefusal};
 use countersign_core::rules::decide::{
     assets::AssetsRefusal, register::RegisterRefusal, sign::SignRefusal, update::UpdateRefusal,

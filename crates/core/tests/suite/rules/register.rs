@@ -1,8 +1,8 @@
 //! Registering a project (spec §4.1; D13–D15, D35), and dropping what is pending.
 
 use countersign_core::documents::{signed_request::SignedRequest, signers::Metadata};
+use countersign_core::rules::decide::proposal::{DropRefusal, Proposal, ProposalFault};
 use countersign_core::rules::decide::register::{RegisterRefusal, check_register};
-use countersign_core::rules::decide::{Proposal, ProposalFault, proposal::DropRefusal};
 use countersign_core::values::digest::Sha512;
 use countersign_testing::{
     FOURTEEN_DAYS, PENDING, PROJECT, Repo, Signers, World, alice, assert_mentions, at, bob, carol, dave,

@@ -1,7 +1,7 @@
 //! Proposing new signers for a registered project (spec §4.2; D13, D15).
 
 use countersign_core::rules::decide::update::{UpdateRefusal, check_update, update};
-use countersign_core::rules::decide::{Proposal, ProposalFault, sign::SignRefusal};
+use countersign_core::rules::decide::{proposal::Proposal, proposal::ProposalFault, sign::SignRefusal};
 use countersign_core::{documents::signers::Metadata, values::bounds::HISTORY_BYTES, values::digest::Sha512};
 use countersign_testing::{
     ACTIVE, PENDING, PENDING_METADATA, PROJECT, Signers, World, alice, assert_mentions, at, bob, carol, dave,

@@ -1,7 +1,7 @@
 //! Bundles of projects with builders: what they state counts, says nothing, or lacks.
 
 use countersign_core::documents::{
-    index::AssetName, index::Digests, index::ReleaseIndex, rebuilds::StoredRebuild, statement::Rebuild,
+    index::AssetName, index::Digests, index::ReleaseIndex, said::StoredRebuild, statement::Rebuild,
 };
 use countersign_core::proof::verify::Evidence;
 use countersign_core::values::{digest::Sha256, digest::Sha512, key::PublicKey, time::Timestamp};

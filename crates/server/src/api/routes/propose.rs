@@ -3,8 +3,8 @@
 use axum::{Json, extract::State};
 use countersign_api::{answers::ProposedResponse, requests::ProposeBody};
 use countersign_core::documents::{signed_request::SignedRequest, signers::Origin};
-use countersign_core::rules::decide;
-use countersign_core::rules::decide::{MAX_LEAD_MINUTES, Proposal, Proposed, register, update};
+use countersign_core::rules::decide::proposal::{MAX_LEAD_MINUTES, Proposal, Proposed, check_submitter};
+use countersign_core::rules::decide::{register, update};
 use countersign_core::values::wire::routes as paths;
 use countersign_forge::{forges::SignersSource, url::SourceUrl};
 use countersign_store::Head;
@@ -92,7 +92,7 @@ async fn update_signers(
 
 fn locate(app: &App, request: &Authenticated) -> Result<SignersSource, ApiError> {
     let body = ProposeBody::parse(&request.body)?;
-    decide::check_submitter(&body.public_key, &request.caller)?;
+    check_submitter(&body.public_key, &request.caller)?;
     let note_url = || observe::note(RequestFact::File, &body.signers_file_url);
     let url = SourceUrl::parse(&body.signers_file_url).inspect_err(|_| note_url())?;
     let located = app.upstream.forges.locate_signers(&url, &app.upstream.file_servers);

@@ -6,7 +6,7 @@ use countersign_api::requests::{
     ObjectBody, RebuildBody, RevokeBody, SignedStatement, VetoBody, WithdrawBody,
 };
 use countersign_core::documents::{signed_request::Withdrawal, statement::StatementKind};
-use countersign_core::rules::{decide, decide::MAX_LEAD_MINUTES};
+use countersign_core::rules::{decide, decide::proposal::MAX_LEAD_MINUTES};
 use countersign_core::values::bounds::{REASON_CHARS, REBUILD_BYTES, VETO_BYTES};
 use countersign_core::values::{shown::shown_bytes, shown::shown_count, wire::routes as paths};
 

@@ -5,7 +5,7 @@ use countersign_cluster::node::WrongNodeClock;
 use countersign_core::documents::statement::StatementKind;
 use countersign_core::rules::auth::{AuthRefusal, Overtaken};
 use countersign_core::rules::decide::{
-    ProposalFault, assets::AssetsRefusal, register::RegisterRefusal, sign::SignRefusal,
+    assets::AssetsRefusal, proposal::ProposalFault, register::RegisterRefusal, sign::SignRefusal,
     statement::StatementRefusal, update::UpdateRefusal, withdraw::WithdrawRefusal,
 };
 use countersign_core::rules::{chain::ChainRefusal, snapshot::ReadError, stored::StatusRefusal};

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use countersign_api::requests::ProposeBody;
 use countersign_core::documents::signed_request::{SignedRequest, Withdrawal};
-use countersign_core::documents::statement::{Said, SignedStatement, StatementKind};
-use countersign_core::documents::{history::EntryFacts, layout, signers::Origin};
+use countersign_core::documents::statement::{SignedStatement, StatementKind};
+use countersign_core::documents::{history::EntryFacts, layout, said::Said, signers::Origin};
 use countersign_core::rules::decide::{
-    Proposal, activate::activate_due, rebuild, register, statement, update, withdraw,
+    activate::activate_due, proposal::Proposal, rebuild, register, statement, update, withdraw,
 };
 use countersign_core::rules::{snapshot::Snapshot, stored, stored::StoredProposal};
 use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};

@@ -1,6 +1,6 @@
 //! A commit is legal where the rules give exactly what it changed, and nowhere else.
 
-use countersign_core::documents::rebuilds::{RebuildsFile, StoredRebuild};
+use countersign_core::documents::said::{RebuildsFile, StoredRebuild};
 use countersign_core::documents::{index::PublishedFile, signatures::Collected, signatures::SignatureSet};
 use countersign_core::rules::decide::withdraw::{repeat_withdrawal, withdraw};
 use countersign_core::values::{digest::Sha512, key::PublicKey, wire};

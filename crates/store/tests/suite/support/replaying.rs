@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use countersign_core::documents::{signed_request::SignedRequest, signers::Origin};
-use countersign_core::rules::decide::{Proposal, register, update::update};
+use countersign_core::rules::decide::{proposal::Proposal, register, update::update};
 use countersign_core::rules::{auth::sign_request, snapshot::Change};
 use countersign_core::values::{key::SecretKey, path::RepoPath, time::Timestamp};
 use countersign_store::audit::replay::{CommitStep, Replay, Violation};

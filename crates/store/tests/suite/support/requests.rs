@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use countersign_core::documents::{layout, layout::Signable, statement::StatementKind};
-use countersign_core::rules::decide::{Proposal, assets, sign};
+use countersign_core::rules::decide::{assets, proposal::Proposal, sign};
 use countersign_core::rules::snapshot::Snapshot;
 use countersign_core::values::{digest::Sha512, key::SecretKey, path::RepoPath, time::Timestamp};
 use countersign_store::Head;

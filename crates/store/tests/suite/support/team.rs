@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use countersign_core::documents::statement::{Rebuild, Revocation, StatementKind};
 use countersign_core::rules::decide::assets::{Release, register_assets};
 use countersign_core::rules::decide::{
-    Proposal, proposal::drop_pending, rebuild::rebuild, register::register, sign::sign, statement::revoke,
-    update::update,
+    proposal::Proposal, proposal::drop_pending, rebuild::rebuild, register::register, sign::sign,
+    statement::revoke, update::update,
 };
 use countersign_core::rules::snapshot::{Change, Snapshot as _};
 use countersign_core::values::digest::{Sha256, Sha512};

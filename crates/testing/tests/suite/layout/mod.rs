@@ -104,6 +104,24 @@ fn a_use_is_found_however_it_is_written() {
 }
 
 #[test]
+fn a_use_is_found_in_folders_that_the_root_opens() {
+    let found = uses(&of([
+        (
+            "lib.rs",
+            "mod a { mod b; mod c; mod deep { mod d; pub use crate::a::deep::d::D; } } use crate::a::*; fn f() { c::g() }",
+        ),
+        ("a/b.rs", "use crate::a::{c, deep::d::D}; fn f() { c::g() }"),
+        ("a/c.rs", "use super::deep; fn g() { deep::d::h() }"),
+        ("a/deep/d.rs", "fn h() { super::super::b::f() }"),
+    ]));
+    assert_eq!(found[""], ["a::c", "a::deep::d"]);
+    assert_eq!(found["a::b"], ["a::c", "a::deep::d"]);
+    // It names the folder first, which the root opens.
+    assert_eq!(found["a::c"], ["", "a::deep::d"]);
+    assert_eq!(found["a::deep::d"], ["a::b"]);
+}
+
+#[test]
 fn a_circle_of_three_files_is_found() {
     let found = of([
         ("lib.rs", "mod a; mod b; mod c; mod d;"),

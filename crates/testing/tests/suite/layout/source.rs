@@ -63,22 +63,8 @@ impl Crate {
     }
 
     /// The file that a path leads into, where it is one of this crate.
-    fn used(&self, (at, names): &Written, said: &Said) -> Option<Module> {
-        let (first, rest) = names.split_first()?;
-        let mut found = match first.as_str() {
-            "crate" => Module::new(),
-            "self" => at.clone(),
-            "super" => at.split_last()?.1.to_vec(),
-            _ if self.files.contains_key(&below(at, first)) => below(at, first),
-            _ => self.brought(first, said)?,
-        };
-        for name in rest {
-            match name.as_str() {
-                "super" => found.truncate(found.len().checked_sub(1)?),
-                _ if self.files.contains_key(&below(&found, name)) => found.push(name.clone()),
-                _ => break,
-            }
-        }
+    fn used(&self, path: &Written, said: &Said) -> Option<Module> {
+        let mut found = self.named(path, said)?;
         // A module within a file is in that file.
         while !self.files.contains_key(&found) {
             found.pop()?;
@@ -86,19 +72,44 @@ impl Crate {
         Some(found)
     }
 
+    /// The module that a path names, or in which it names something.
+    fn named(&self, (at, names): &Written, said: &Said) -> Option<Module> {
+        let (first, rest) = names.split_first()?;
+        let mut found = match first.as_str() {
+            "crate" => Module::new(),
+            "self" => at.clone(),
+            "super" => at.split_last()?.1.to_vec(),
+            _ if self.has(&below(at, first)) => below(at, first),
+            _ => self.brought(first, said)?,
+        };
+        for name in rest {
+            match name.as_str() {
+                "super" => found.truncate(found.len().checked_sub(1)?),
+                _ if self.has(&below(&found, name)) => found.push(name.clone()),
+                _ => break,
+            }
+        }
+        Some(found)
+    }
+
+    /// Whether this module has a file, or is a folder with files.
+    fn has(&self, module: &Module) -> bool {
+        self.files.range(module.clone()..).next().is_some_and(|(file, _)| file.starts_with(module))
+    }
+
     /// The module of this name that a `use` brings.
     fn brought(&self, name: &String, said: &Said) -> Option<Module> {
-        let plain = |written| self.used(written, &Said::default());
+        let plain = |written| self.named(written, &Said::default());
         let named = said
             .brought
             .get(name)
             .and_then(|written| plain(written).filter(|module| module.last() == written.1.last()));
         let opened = || said.opened.iter().filter_map(plain).map(|module| below(&module, name));
-        named.or_else(|| opened().find(|module| self.files.contains_key(module)))
+        named.or_else(|| opened().find(|module| self.has(module)))
     }
 }
 
-/// `a/b.rs` and `a/b/mod.rs` are both the module `a::b`.
+/// `a/b.rs` and `a/b/mod.rs` are both the module `a::b`. A folder `a/b` without them is one that the crate's root opens.
 fn module(path: &Path) -> Module {
     let without = path.with_extension("");
     let mut names: Module = without.iter().map(|name| name.to_str().unwrap().to_owned()).collect();

@@ -1,7 +1,7 @@
 //! The words of a verdict.
 
 use countersign_core::rules::quorum::Tally;
-use countersign_explain::verdict::{Doubts, shown_release, shown_url};
+use countersign_explain::words::{Doubts, shown_release, shown_url};
 use countersign_testing::path;
 
 #[test]

@@ -1,18 +1,68 @@
-//! The files that keep objections (D123): those to the release that is there, and those to contents that it had before.
+//! What people said about a release, as it is kept (D123, D260): objections to it and to contents that it had before, and
+//! what builders got.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
 use serde::Serialize;
 
-use crate::documents::statement::{Objection, Said};
+use crate::documents::{fields::parse_by_key, statement::Objection, statement::Rebuild};
 use crate::json_fields;
-use crate::values::bounds::{EARLIER_OBJECTIONS, OBJECTIONS};
-use crate::values::json::{Field, ParseError};
-use crate::values::{digest::Sha512, key, key::PublicKey, time::Timestamp};
+use crate::values::bounds::{EARLIER_OBJECTIONS, OBJECTIONS, REBUILDS};
+use crate::values::json::{Field, Object, ParseError};
+use crate::values::key::{PublicKey, Signature};
+use crate::values::{digest::Sha512, key, path::RepoPath, time::Timestamp};
 
 const VERSION: u64 = 1;
 
-/// The newest word of each key about one release.
+/// What the owner of a key said in a document, as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Said<D> {
+    /// The exact text that was signed.
+    #[serde(rename = "document")]
+    pub text: String,
+    #[serde(skip)]
+    pub document: D,
+    pub signature: Signature,
+    pub collected_at: Timestamp,
+}
+
+impl<D> Said<D> {
+    pub const FIELDS: [&str; 3] = ["document", "signature", "collected_at"];
+
+    /// Reads the fields among others. `parse` reads the document.
+    pub(crate) fn parse_object(
+        object: &Object<'_>,
+        parse: fn(&[u8]) -> Result<D, ParseError>,
+    ) -> Result<Self, ParseError> {
+        let text = object.required("document")?;
+        Ok(Self {
+            document: text.parsed(|text| parse(text.as_bytes()))?,
+            text: text.string()?.to_owned(),
+            signature: object.get("signature")?,
+            collected_at: object.get("collected_at")?,
+        })
+    }
+
+    /// Reads what each key said, within a bound.
+    pub(crate) fn parse_by_author(
+        list: &Field<'_>,
+        most: usize,
+        parse: fn(&[u8]) -> Result<D, ParseError>,
+    ) -> Result<BTreeMap<PublicKey, Self>, ParseError> {
+        let out_of_bounds = format!("must have between 1 and {most} keys");
+        parse_by_key(list, 1..=most, &out_of_bounds, |said| {
+            Self::parse_object(&said.object(&Self::FIELDS)?, parse)
+        })
+    }
+
+    pub fn is_signed_by(&self, key: &PublicKey) -> bool {
+        key.verify(&Sha512::of(self.text.as_bytes()), &self.signature).is_ok()
+    }
+}
+
+// Objections.
+
+/// The newest objection of each key to one release.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ObjectionsFile {
     #[serde(rename = "objections", serialize_with = "key::sorted_as_text")]
@@ -57,10 +107,10 @@ impl<'a> StandingObjection<'a> {
     }
 }
 
-json_fields!(document ObjectionsFile version VERSION { entries as "objections": with(parse_by_author) });
+json_fields!(document ObjectionsFile version VERSION { entries as "objections": with(parse_objections) });
 json_fields!(document EarlierObjections version VERSION { entries as "earlier_objections": with(parse_earlier) });
 
-fn parse_by_author(list: &Field<'_>) -> Result<BTreeMap<PublicKey, StoredObjection>, ParseError> {
+fn parse_objections(list: &Field<'_>) -> Result<BTreeMap<PublicKey, StoredObjection>, ParseError> {
     Said::parse_by_author(list, OBJECTIONS, Objection::parse)
 }
 
@@ -78,7 +128,7 @@ fn parse_earlier(list: &Field<'_>) -> Result<Vec<EarlierObjection>, ParseError> 
 impl ObjectionsFile {
     /// The entries alone, inside another document.
     pub(crate) fn parse_entries(list: &Field<'_>) -> Result<Self, ParseError> {
-        Ok(Self { entries: parse_by_author(list)? })
+        Ok(Self { entries: parse_objections(list)? })
     }
 
     pub fn is_empty(&self) -> bool {
@@ -142,5 +192,43 @@ impl EarlierObjections {
     /// What was said, in the order of the file.
     pub fn said(&self) -> impl Iterator<Item = StandingObjection<'_>> {
         self.entries.iter().filter_map(|entry| StandingObjection::of(entry.public_key, &entry.said))
+    }
+}
+
+// What builders state.
+
+pub type StoredRebuild = Said<Rebuild>;
+
+/// What each builder states about the index that is there.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct RebuildsFile {
+    #[serde(rename = "rebuilds", serialize_with = "key::sorted_as_text")]
+    pub entries: BTreeMap<PublicKey, StoredRebuild>,
+}
+
+json_fields!(document RebuildsFile version VERSION { entries as "rebuilds": with(parse_rebuilds) });
+
+fn parse_rebuilds(list: &Field<'_>) -> Result<BTreeMap<PublicKey, StoredRebuild>, ParseError> {
+    Said::parse_by_author(list, REBUILDS, Rebuild::parse)
+}
+
+impl RebuildsFile {
+    /// The entries alone, inside another document.
+    pub(crate) fn parse_entries(list: &Field<'_>) -> Result<Self, ParseError> {
+        Ok(Self { entries: parse_rebuilds(list)? })
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Keeps those that verify and are about this index. One that does not says nothing: it is no evidence.
+    pub fn keep_verifying(&self, path: &RepoPath, index: &Sha512) -> Self {
+        let mut kept = self.clone();
+        kept.entries.retain(|key, said| {
+            let Rebuild { rebuild_of, subject_digest, .. } = &said.document;
+            rebuild_of == path && subject_digest == index && said.is_signed_by(key)
+        });
+        kept
     }
 }
