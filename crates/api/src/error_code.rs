@@ -69,6 +69,7 @@ error_codes! {
     OtherFormatsTooLarge = "other_formats_too_large", 400, "the signatures in other formats have too many bytes together";
     NotSigned = "not_signed", 400, "no complete release and no signers file in force is at the path";
     NotARelease = "not_a_release", 400, "only releases can be objected to and rebuilt";
+    NotComparable = "not_comparable", 400, "the release lists no such file, or no digest of that kind";
     NotWithdrawable = "not_withdrawable", 400, "only releases can be withdrawn";
     NotRevocable = "not_revocable", 400, "only releases can be revoked";
     NotVetoable = "not_vetoable", 400, "only pending signers files can be vetoed";
@@ -92,6 +93,7 @@ error_codes! {
     NotASigner = "not_a_signer", 403, "the key is no signer of the signers file in force";
     MayNotSign = "may_not_sign", 403, "the key cannot sign this file";
     MayNotWithdraw = "may_not_withdraw", 403, "the key neither registered the release nor is an admin";
+    NotABuilder = "not_a_builder", 403, "the key is not a builder of the release";
     MayNotVeto = "may_not_veto", 403, "the key is not a master key in force";
     NoMasters = "no_masters", 403, "the project has no master keys, and only masters can veto";
     RegistrarCannotCorrect = "registrar_cannot_correct", 403, "a registrar registers new releases only";
@@ -136,8 +138,6 @@ error_codes! {
     NotLater = "not_later", 409, "the key said something later about the release";
     NoObjection = "no_objection", 409, "the key has no objection that it could take back";
     OtherRelease = "other_release", 409, "the rebuild is of another release";
-    NotABuilder = "not_a_builder", 403, "the key is not a builder of the release";
-    NotComparable = "not_comparable", 400, "the release lists no such file, or no digest of that kind";
     AlreadyStated = "already_stated", 409, "the release is complete, so the builder can only add files to what it has stated";
     TooManyObjections = "too_many_objections", 409, "the release has as many objections as it can have";
     NotComplete = "not_complete", 409, "the release to revoke is not fully signed";

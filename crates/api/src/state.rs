@@ -72,7 +72,6 @@ pub struct DroppedReleases {
 #[schema(as = StateResponse)]
 pub struct StateDocument<'a> {
     /// The version of the format, 1.
-    /// 1.
     pub version: u64,
     /// The commit that all of this is of.
     pub commit: &'a str,

@@ -13,6 +13,7 @@ use countersign_core::rules::snapshot::{ReadError, Snapshot};
 use countersign_core::rules::stored::{ReleaseState, StoredProposal};
 use countersign_core::rules::{chain, chain::VerifiedChain, quorum, reproduction::Reproduction, stored};
 use countersign_core::values::{digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp};
+use serde::Serialize;
 use thiserror::Error;
 
 use crate::strength::{Act, effective_groups};
@@ -67,12 +68,14 @@ impl ListingAgreement {
     }
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct TouchedRelease {
+    #[serde(rename = "index_path")]
     pub path: RepoPath,
     pub state: ReleaseState,
     pub signed: SigningTimes,
     /// Whether it is or was complete, and would not have been without the keys.
+    #[serde(rename = "decisive")]
     pub is_decisive: bool,
 }
 
@@ -86,42 +89,52 @@ pub struct TouchedRotation {
     pub unmet: Vec<ConditionKind>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct TouchedRevocation {
+    #[serde(rename = "index_path")]
     pub path: RepoPath,
     pub reason: String,
     pub signed: SigningTimes,
+    #[serde(rename = "decisive")]
     pub is_decisive: bool,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct TouchedRebuild {
+    #[serde(rename = "index_path")]
     pub path: RepoPath,
     /// When the server took each statement.
     pub stated: SigningTimes,
     /// Whether the release is reproduced, and would not be without the keys.
+    #[serde(rename = "decisive")]
     pub is_decisive: bool,
 }
 
 /// Something that collects signatures or waits, to which the keys can contribute or have contributed.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct OpenMatter {
     pub kind: OpenKind,
     /// The index, or the pending signers file.
+    #[serde(rename = "file_path")]
     pub path: RepoPath,
     /// The signatures of the keys, whatever their time.
     pub signed: SigningTimes,
+    #[serde(flatten)]
     pub tally: Tally,
     /// Whether it is complete once all of the keys have signed, and no one else does.
+    #[serde(rename = "completable")]
     pub is_completable: bool,
     /// Whether the matter is a release that one of the keys registered or last corrected.
+    #[serde(rename = "registered")]
     pub is_registered: bool,
     /// The time at which it takes effect, if it is a signers file that has all signatures and waits (D131).
     pub waits_until: Option<Timestamp>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum OpenKind {
+    #[serde(rename = "signers")]
     Rotation,
     Release,
     Revocation,

@@ -16,9 +16,9 @@ use crate::{checkpoints::CheckpointView, keeper::KeepError, seen::Standing, sett
 
 /// How long to wait before trying again what has failed.
 const RETRY: Duration = Duration::from_secs(1);
-/// How often to look for what other nodes have signed, and, below, how many versions to keep for that: some seconds of
-/// load.
+/// How often to look for what other nodes have signed.
 const LOOK: Duration = Duration::from_secs(1);
+/// How many versions to keep for what other nodes have signed: some seconds of load.
 const RECENT: usize = 4_096;
 /// Leaves that are read back from disk at a time, to count them again.
 const RECOUNT_LEAVES: u64 = 4_096;

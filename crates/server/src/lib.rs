@@ -42,7 +42,8 @@ pub mod follow {
 }
 
 pub mod http {
-    //! What every request has: its limits in HTTP, its errors, what is fetched for it, and how large answers are sent.
+    //! What every request has: what it says beside its body, its errors, what is fetched for it, and how large answers
+    //! are sent. `api::auth` bounds its body.
 
     pub mod blocks;
     pub mod error;

@@ -21,8 +21,8 @@ use crate::nonces::{NonceError, Nonces};
 use crate::repository::{OpenError, Repository};
 use crate::writer::jobs::{Job, transaction};
 use crate::writer::{
-    Repeating, Sharing, StoreState, Writer, check_lead, commit_feed::CommitFeed, feed::Feed, fold::Folder,
-    load_head, newest_time, stats::StoreStats,
+    Repeating, Sharing, StoreState, Writer, check_history_lead, commit_feed::CommitFeed, feed::Feed,
+    fold::Folder, load_head, newest_time, stats::StoreStats,
 };
 use crate::{
     audit::replay::SpeaksFor, catalogue::Catalogue, error::StoreError, nonces, objects::commit::Author,
@@ -163,7 +163,7 @@ impl Store {
 
     /// Whether a change can be made while the clock shows this: the history may be too far ahead of it (D191).
     pub fn check_clock(&self, clock: Timestamp) -> Result<(), StoreError> {
-        check_lead(**self.shared.newest.load(), clock)
+        check_history_lead(**self.shared.newest.load(), clock)
     }
 
     /// Why this node has stopped following the others, if it has.

@@ -32,7 +32,7 @@ use crate::{error::StoreError, machine::clock::Clock, snapshot::Head, snapshot::
 
 const MAX_CHANGES: usize = 256;
 /// How far the history can be ahead of the clock, after the clock was set back. Followers accept a request that is this
-/// much older than its commit (`audit::replay::times`).
+/// much older than its commit (`audit::replay`).
 const MAX_HISTORY_LEAD: Duration = Duration::from_secs(60 * 60);
 /// Trees of large directories add up; beyond this, the rest waits for the next batch.
 const MAX_BATCH_BYTES: usize = 16 << 20;
@@ -185,7 +185,7 @@ impl Writer {
     /// history stands still until the clock is there again. A clock that is too far behind can only be wrong.
     fn now(&self, draft: &Draft) -> Result<Timestamp, StoreError> {
         let (clock, newest) = (self.clock.now(), draft.newest);
-        check_lead(newest, clock)?;
+        check_history_lead(newest, clock)?;
         Ok(clock.max(newest))
     }
 
@@ -324,7 +324,7 @@ impl SharedEntry {
 }
 
 /// Whether a clock can be right that shows this, though the newest commit was made at `newest`.
-pub(crate) fn check_lead(newest: Timestamp, clock: Timestamp) -> Result<(), StoreError> {
+pub(crate) fn check_history_lead(newest: Timestamp, clock: Timestamp) -> Result<(), StoreError> {
     let is_plausible = newest.ahead_of(clock).is_none_or(|lead| lead <= MAX_HISTORY_LEAD);
     let behind = || StoreError::ClockBehind { clock: clock.to_whole_seconds(), newest };
     if is_plausible { Ok(()) } else { Err(behind()) }

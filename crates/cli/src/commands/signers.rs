@@ -15,7 +15,7 @@ use countersign_core::values::{path::RepoPath, shown::plural};
 use countersign_explain::strength::{ActStrength, Strength};
 use countersign_explain::words::{describe_delay, describe_rebuilds, shown_signers};
 use countersign_explain::{log_strength::LogStrength, strength};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::args::{GroupName, SignersNewArgs, WantedRebuildArgs, role_option};
 use crate::client::session::{Reader, Session};
@@ -160,6 +160,8 @@ fn read(path: &Path) -> Result<(SignersFile, Vec<u8>), CliError> {
 /// What a signers file is made of.
 #[derive(Debug, Default)]
 struct Draft {
+    /// The fields of the file that is edited. What no option changes stays as it was.
+    before: Map<String, Value>,
     roles: BTreeMap<Role, Vec<Group>>,
     /// The files that builders make, as patterns.
     rebuild_files: Vec<String>,
@@ -191,27 +193,24 @@ impl Draft {
             let hint = format!("say who rebuilds: {} and --threshold builder:N", keys(Role::Builder));
             return Err(CliError::usage(format!("{option} needs builders"), hint));
         }
-        let mut file = json!({
-            "version": 1,
-            "timestamp": now()?.to_whole_milliseconds(),
-            "registrars": self.registrars,
-            "servers": self.servers,
-            "transparency": self.log.as_ref().map(LogDraft::to_json),
-            "formats": self.formats,
-            "rotation_delay_hours": self.rotation_delay_hours,
-        });
-        if let Value::Object(fields) = &mut file {
-            fields.retain(|_, value| !value.is_null() && *value != json!([]));
-            let own_fields = self.roles.iter().filter(|(role, _)| **role != Role::Builder);
-            fields.extend(own_fields.map(|(role, groups)| (role.field().to_owned(), json!(groups))));
+        let mut file = Value::Object(self.before.clone());
+        file["version"] = json!(1);
+        file["timestamp"] = json!(now()?.to_whole_milliseconds());
+        for role in Role::ALL.into_iter().filter(|role| *role != Role::Builder) {
+            file[role.field()] = json!(self.roles.get(&role));
         }
-        if let Some(builders) = builders {
-            file["rebuilds"] = json!({"builders": builders, "required": self.requires_rebuilds});
-            if !self.rebuild_files.is_empty() {
-                file["rebuilds"]["files"] = json!(self.rebuild_files);
-            }
-        }
-        SignersFile::parse(file.to_string().as_bytes()).map_err(|error| {
+        file["registrars"] = json!(self.registrars);
+        file["servers"] = json!(self.servers);
+        file["transparency"] = json!(self.log.as_ref().map(LogDraft::to_json));
+        file["formats"] = json!(self.formats);
+        file["rotation_delay_hours"] = json!(self.rotation_delay_hours);
+        file["rebuilds"] = match builders {
+            Some(builders) => without_empty(json!({
+                "builders": builders, "required": self.requires_rebuilds, "files": self.rebuild_files,
+            })),
+            None => Value::Null,
+        };
+        SignersFile::parse(without_empty(file).to_string().as_bytes()).map_err(|error| {
             let message = match option_of(&error.field, keys) {
                 Some(option) => format!("{option} makes no valid signers file: {}", error.reason),
                 None => format!("this is no valid signers file: {error}"),
@@ -219,6 +218,14 @@ impl Draft {
             CliError::usage(message, "correct it; `countersign signers new --help` shows all forms")
         })
     }
+}
+
+/// What is not there has no field.
+fn without_empty(mut object: Value) -> Value {
+    if let Value::Object(fields) = &mut object {
+        fields.retain(|_, value| !value.is_null() && *value != json!([]));
+    }
+    object
 }
 
 fn names_of(formats: &[OtherFormat]) -> Vec<String> {

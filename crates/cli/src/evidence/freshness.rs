@@ -5,7 +5,7 @@ use std::{path::Path, time::Duration};
 
 use countersign_api::state::LogAnswer;
 use countersign_core::proof::freshness::{
-    Freshness, LogTrust, LoggedSigners, QuorumCount, StapleError, StapleSubject, verify,
+    Freshness, LogTrust, LoggedSigners, QuorumCount, StapleError, StapleSubject, age, is_too_old, verify,
 };
 use countersign_core::proof::{bundle::Staple, verify::VerifiedArtifact};
 use countersign_core::values::shown::{plural, shown_text};
@@ -334,10 +334,10 @@ impl ShownState<'_> {
                 "witnesses prove a time: pass --policy FILE with witnesses that you trust, or leave --max-age out",
             ));
         };
-        let age = shown.now.ahead_of(as_of).unwrap_or_default();
-        if age <= limit.age {
+        if !is_too_old(as_of, shown.now, limit.age) {
             return Ok(());
         }
+        let age = age(as_of, shown.now);
         Err(CliError::unverified(
             format!(
                 "the newest proof that {path} is not revoked is from {as_of}, {} old; {} allows {}",
@@ -492,9 +492,9 @@ impl ShownFreshness {
     /// Whether witnesses prove a time that is not too long ago. Only the proof of a bundle can be too old. It is shown then,
     /// but proves nothing about now.
     pub(crate) fn is_fresh(&self) -> bool {
-        let Some(as_of) = self.freshness.as_of else { return false };
-        let age = self.now.ahead_of(as_of).unwrap_or_default();
-        self.max_age.as_ref().is_none_or(|limit| age <= limit.age)
+        let is_old =
+            |as_of| self.max_age.as_ref().is_some_and(|limit| is_too_old(as_of, self.now, limit.age));
+        self.freshness.as_of.is_some_and(|as_of| !is_old(as_of))
     }
 
     fn not_proven(&self) -> String {
@@ -541,7 +541,7 @@ impl ShownFreshness {
         json!({
             "word": word,
             "as_of": as_of.map(|time| time.to_string()),
-            "age_seconds": as_of.map(|time| self.now.ahead_of(time).unwrap_or_default().as_secs()),
+            "age_seconds": as_of.map(|time| age(time, self.now).as_secs()),
             "max_age_seconds": self.max_age.as_ref().map(|limit| limit.age.as_secs()),
             "policy": policy,
             "origin": checkpoint.origin,

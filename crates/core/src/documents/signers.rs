@@ -14,7 +14,7 @@ use crate::values::bounds::{
     SIGNERS_FILE_FORMATS, SIGNERS_FILE_REGISTRARS, SIGNERS_FILE_SERVERS,
 };
 use crate::values::json::{Field, ParseError};
-use crate::values::shown::{is_unseen, quoted, shown_bytes, shown_text};
+use crate::values::shown::{is_unseen, quoted, shown_text};
 use crate::values::{
     digest::Sha512, json, key::KeyFormat, key::PublicKey, other_format::OtherFormat, path::RepoPath,
     time::Timestamp,
@@ -98,12 +98,7 @@ json_fields!(object SignersFile version VERSION {
 
 impl SignersFile {
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        if bytes.len() > SIGNERS_FILE_BYTES {
-            return Err(ParseError::new(
-                "",
-                format!("a signers file has at most {}", shown_bytes(SIGNERS_FILE_BYTES)),
-            ));
-        }
+        json::check_len(bytes, SIGNERS_FILE_BYTES, "a signers file has")?;
         json::read(bytes)
     }
 

@@ -11,7 +11,7 @@ use crate::json_fields;
 use crate::values::bounds::{OBJECTION_BYTES, REBUILD_BYTES, REVOCATION_BYTES, VETO_BYTES};
 use crate::values::json::{Field, FromField, Json, ParseError};
 use crate::values::key::{PublicKey, Signature};
-use crate::values::{digest::Sha512, json, path::RepoPath, shown::shown_bytes, time::Timestamp};
+use crate::values::{digest::Sha512, path::RepoPath, time::Timestamp};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StatementKind {
@@ -150,26 +150,6 @@ impl StatementKind {
             Self::Rebuild => layout::rebuilds_of(file),
         }
     }
-
-    /// Reads a document of bounded length.
-    fn read<T: FromField>(self, bytes: &[u8]) -> Result<T, ParseError> {
-        let max_bytes = match self {
-            Self::Revocation => REVOCATION_BYTES,
-            Self::Veto => VETO_BYTES,
-            Self::Objection => OBJECTION_BYTES,
-            Self::Rebuild => REBUILD_BYTES,
-        };
-        if bytes.len() <= max_bytes {
-            return json::read(bytes);
-        }
-        let too_long = match self {
-            Self::Revocation => format!("a revocation document has at most {}", shown_bytes(max_bytes)),
-            Self::Veto => format!("a veto has at most {}", shown_bytes(max_bytes)),
-            Self::Objection => format!("an objection has at most {max_bytes} bytes"),
-            Self::Rebuild => format!("a rebuild has at most {}", shown_bytes(max_bytes)),
-        };
-        Err(ParseError::new("", too_long))
-    }
 }
 
 impl Statement {
@@ -193,17 +173,17 @@ impl Statement {
     }
 }
 
-json_fields!(object Revocation {
+json_fields!(document Revocation within REVOCATION_BYTES "a revocation document has" {
     reason: text(parse_reason), timestamp: with(parse_time), subject_digest: maybe, initiator: maybe,
 });
-json_fields!(object Veto {
+json_fields!(document Veto within VETO_BYTES "a veto has" {
     veto: text(parse_reason), project_id: with(parse_path), signers_file_digest, previous, timestamp,
 });
-json_fields!(object Objection {
+json_fields!(document Objection within OBJECTION_BYTES "an objection has" {
     text as "objection": with(|field| field.nullable(|text| text.parsed(parse_reason))), subject_digest, timestamp,
 });
 
-json_fields!(object Rebuild {
+json_fields!(document Rebuild within REBUILD_BYTES "a rebuild has" {
     rebuild_of: with(parse_path), subject_digest, source_commit: text(parse_commit), files: with(parse_files), timestamp,
 });
 json_fields!(object RebuiltFile { file_name, digests: with(parse_digests) });
@@ -228,36 +208,6 @@ fn parse_files(list: &Field<'_>) -> Result<Vec<RebuiltFile>, ParseError> {
     Ok(files)
 }
 
-impl Revocation {
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        StatementKind::Revocation.read(bytes)
-    }
-
-    pub fn write(&self) -> Vec<u8> {
-        json::write(self)
-    }
-}
-
-impl Veto {
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        StatementKind::Veto.read(bytes)
-    }
-
-    pub fn write(&self) -> Vec<u8> {
-        json::write(self)
-    }
-}
-
-impl Objection {
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        StatementKind::Objection.read(bytes)
-    }
-
-    pub fn write(&self) -> Vec<u8> {
-        json::write(self)
-    }
-}
-
 impl Rebuild {
     /// Whether it says all that an earlier one says, of the same source, and names more files.
     pub fn adds_to(&self, earlier: &Self) -> bool {
@@ -265,14 +215,6 @@ impl Rebuild {
         self.source_commit == earlier.source_commit
             && self.files.len() > earlier.files.len()
             && earlier.files.iter().all(is_repeated)
-    }
-
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        StatementKind::Rebuild.read(bytes)
-    }
-
-    pub fn write(&self) -> Vec<u8> {
-        json::write(self)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a staple proves about a release (D86): as of when, by which witnesses, and whether it is revoked or the newest.
 
-use std::{collections::BTreeSet, slice};
+use std::{collections::BTreeSet, slice, time::Duration};
 
 use thiserror::Error;
 
@@ -118,7 +118,17 @@ pub enum StapleError {
     OtherSigners,
 }
 
-/// Checks everything but the age, of which the caller knows how much is too much. That the release is revoked, not the
+/// How old a proof from `as_of` is. Clocks differ: one from ahead of ours is from now.
+pub fn age(as_of: Timestamp, now: Timestamp) -> Duration {
+    now.ahead_of(as_of).unwrap_or_default()
+}
+
+/// Whether a proof from `as_of` says too little about now.
+pub fn is_too_old(as_of: Timestamp, now: Timestamp, most: Duration) -> bool {
+    age(as_of, now) > most
+}
+
+/// Checks everything but the age, of which the caller knows how much is too much ([`is_too_old`]). That the release is revoked, not the
 /// newest, or signed by replaced signers, is a result and no error.
 pub fn verify(
     staple: &Staple,

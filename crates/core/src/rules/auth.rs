@@ -11,8 +11,8 @@ use crate::values::{digest::Sha512, time::Timestamp, wire};
 /// A timestamp is refused once its age, truncated to whole minutes, exceeds this.
 pub const MAX_AGE_MINUTES: u64 = 5;
 const TOO_OLD: Duration = Duration::from_secs((MAX_AGE_MINUTES + 1) * 60);
-pub const MAX_LEAD_SECONDS: u64 = 10;
-const MAX_LEAD: Duration = Duration::from_secs(MAX_LEAD_SECONDS);
+pub const MAX_REQUEST_LEAD_SECONDS: u64 = 10;
+const MAX_REQUEST_LEAD: Duration = Duration::from_secs(MAX_REQUEST_LEAD_SECONDS);
 /// How long after its timestamp a request is carried out at the latest (D192). The server may have fetched for it, or its
 /// clock was set meanwhile.
 pub const MAX_CARRY: Duration = Duration::from_secs(70 * 60);
@@ -47,7 +47,7 @@ pub enum AuthRefusal {
     TimestampNotCanonical(String),
     #[error("the timestamp is too old: {} minutes or more behind the server's clock", MAX_AGE_MINUTES + 1)]
     TooOld,
-    #[error("the timestamp is more than {MAX_LEAD_SECONDS} seconds ahead of the server's clock")]
+    #[error("the timestamp is more than {MAX_REQUEST_LEAD_SECONDS} seconds ahead of the server's clock")]
     TooFarAhead,
     #[error("the nonce header is not a UUID of version 4 in its hyphenated form")]
     NonceFormat,
@@ -149,7 +149,7 @@ fn check_timestamp(text: &str, now: Timestamp) -> Result<Timestamp, AuthRefusal>
     if canonical != text {
         return Err(AuthRefusal::TimestampNotCanonical(canonical));
     }
-    if timestamp.ahead_of(now).is_some_and(|lead| lead > MAX_LEAD) {
+    if timestamp.ahead_of(now).is_some_and(|lead| lead > MAX_REQUEST_LEAD) {
         return Err(AuthRefusal::TooFarAhead);
     }
     if now.ahead_of(timestamp).is_some_and(|age| age >= TOO_OLD) {

@@ -135,8 +135,8 @@ impl<'a> Condition<'a> {
     }
 }
 
-// How many signatures there are, and how many are needed: "has 1 of 2; 1 more". No rule depends on these numbers; whether
-// a role has agreed, `quorum` says.
+// How many signatures there are, and how many are needed: "has 1 of 2; 1 more". No rule depends on these numbers:
+// `is_met` says whether a role has agreed.
 
 /// Signatures that count, and signatures that are needed. Each group of signers counts up to its threshold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]

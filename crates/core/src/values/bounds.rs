@@ -3,14 +3,16 @@
 //! A test holds docs/bounds.md, which gives the reason of each, to these constants. The operator sets how much may *wait*
 //! or happen in some time; these bounds are part of the formats, and cannot be set.
 
-/// The most bytes and, below, segments of a path in the repository (D6).
+/// The most bytes of a path in the repository (D6).
 pub const PATH_BYTES: usize = 1_024;
+/// The most segments of a path in the repository.
 pub const PATH_SEGMENTS: usize = 64;
 /// The most bytes of one segment of a path that is stored.
 pub const SEGMENT_BYTES: usize = 200;
 /// The most bytes of a directory that files are stored under. Leaves room for the longest name that we ever append, so
 /// that every stored file can be asked for.
 pub const DIR_BYTES: usize = PATH_BYTES - 160;
+/// The most segments of a directory that files are stored under.
 pub const DIR_SEGMENTS: usize = PATH_SEGMENTS - 3;
 /// The most bytes of any stored file. The store commits no larger one, the client asks for no larger one, and `fsck`
 /// reports one.
@@ -31,11 +33,13 @@ pub const SIGNERS_FILE_ENTRIES: usize = 1_000;
 pub const SIGNERS_FILE_REGISTRARS: usize = 16;
 /// The most characters of the name of a signer.
 pub const SIGNER_NAME_CHARS: usize = 64;
-/// Servers that a signers file names, and the length of each address.
+/// Servers that a signers file names.
 pub const SIGNERS_FILE_SERVERS: usize = 8;
+/// The most bytes of the address of a server in a signers file.
 pub const SERVER_URL_BYTES: usize = 255;
-/// Formats besides our own that a signers file names, and the length of each name: also those of later versions.
+/// Formats besides our own that a signers file names, also those of later versions.
 pub const SIGNERS_FILE_FORMATS: usize = 16;
+/// The most bytes of the name of a format.
 pub const FORMAT_NAME_BYTES: usize = 32;
 /// Witnesses that a signers file names, in all groups together.
 pub const SIGNERS_FILE_WITNESSES: usize = 32;
@@ -69,8 +73,9 @@ pub const REBUILD_BYTES: usize = 60 << 10;
 /// Statements of builders about one release, and builders that a signers file names. Their texts are escaped in one stored
 /// file, which doubles them at most.
 pub const REBUILDS: usize = 16;
-/// Patterns of the files that builders make, and the length of each.
+/// Patterns of the files that builders make.
 pub const REBUILD_PATTERNS: usize = 16;
+/// The most bytes of a pattern of files.
 pub const REBUILD_PATTERN_BYTES: usize = 255;
 /// The most bytes of a veto.
 pub const VETO_BYTES: usize = 16 << 10;
@@ -158,8 +163,9 @@ pub const PROOF_HASHES: usize = 63;
 pub const WITNESS_REQUEST_BYTES: usize = NOTE_BYTES + (4 << 10);
 /// The most bytes of compressed bundles of a log's entries in memory: those of about 60,000 commits (D266).
 pub const PACKED_BUNDLES_BYTES: usize = 8 << 20;
-/// The most bytes of a policy file and, below, logs, witnesses, or groups in it.
+/// The most bytes of a policy file.
 pub const POLICY_BYTES: usize = 256 << 10;
+/// The most logs, witnesses, or groups in a policy file.
 pub const POLICY_ENTRIES: usize = 64;
 /// The most bytes of a list of logs that a witness network publishes. One of 40,000 logs has some 10 MiB.
 pub const LOG_LIST_BYTES: usize = 16 << 20;

@@ -8,7 +8,7 @@ use std::{borrow::Cow, collections::HashSet, fmt};
 use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::values::shown::shown_text;
+use crate::values::shown::{shown_bytes, shown_text};
 
 /// Why bytes are not the document that they should be. Safe to show, though names in it come from strangers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -173,7 +173,7 @@ pub fn read<T: FromField>(bytes: &[u8]) -> Result<T, ParseError> {
 /// Refuses what is larger than any such document. `words` are what stands before the bound, as "an index has".
 pub fn check_len(bytes: &[u8], bound: usize, words: &str) -> Result<(), ParseError> {
     if bytes.len() > bound {
-        return Err(ParseError::new("", format!("{words} at most {bound} bytes")));
+        return Err(ParseError::new("", format!("{words} at most {}", shown_bytes(bound))));
     }
     Ok(())
 }

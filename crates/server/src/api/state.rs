@@ -32,7 +32,7 @@ pub struct AppParts {
     pub cosigning: Vec<Arc<CosigningStats>>,
     /// The witness, if this server is one itself.
     pub witness: Option<Arc<LogWitness>>,
-    /// What is stored, by digest, project, name and key. Ask it through `catalogue::ask`.
+    /// What is stored, by digest, project, name and key. Handlers ask it through [`ask`].
     pub catalogue: Arc<Catalogue>,
     /// The turns of those who ask it.
     pub questions: Arc<FairSemaphore>,

@@ -3,7 +3,7 @@
 
 use countersign_core::documents::transparency::Transparency;
 use countersign_core::log::record::LoggedState;
-use countersign_core::proof::freshness::{QuorumCount, count_cosigned};
+use countersign_core::proof::freshness::{QuorumCount, count_cosigned, is_too_old};
 use countersign_core::rules::{stored, stored::ReleaseState};
 use countersign_core::values::{path::RepoPath, time::Timestamp};
 use countersign_explain::{describe::release::ReleaseDescription, reproduction::is_reproducible};
@@ -122,6 +122,6 @@ fn ask_witnesses(app: &App, head: &Head, release: &ReleaseDescription) -> Option
     let counted = proven.and_then(|staple| count_cosigned(&staple.proof.note, key, &policy, now).ok());
     let Some((Some(as_of), quorum)) = counted else { return Some(Witnessed::Unproven) };
     let max_age = named.and_then(Transparency::max_age);
-    let is_old = max_age.is_some_and(|most| now.ahead_of(as_of).is_some_and(|age| age > most));
+    let is_old = max_age.is_some_and(|most| is_too_old(as_of, now, most));
     Some(Witnessed::Proven { as_of, quorum, is_old })
 }

@@ -23,7 +23,7 @@ pub const MAX_CHAIN: usize = 50;
 /// What is written as it is: most commits, and most differences between versions of a directory or a set of signatures.
 /// They hardly get smaller, and to make the compressor ready for each would cost more than all else: with a bound of 192,
 /// a signature took 14 µs here instead of 1.6, for a tenth less on disk. Blobs are also read as
-/// they lie, and most are small: up to [`stored::MAX_BYTES`] they are larger on disk, and several times as fast to read.
+/// they lie, and most are small: up to [`MAX_BYTES`] they are larger on disk, and several times as fast to read.
 /// Directories are mostly ids, which do not get smaller: where one block holds them, they lie as they are. Folding makes
 /// differences of most.
 pub const MAX_STORED: usize = 512;

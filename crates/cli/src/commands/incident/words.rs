@@ -282,11 +282,6 @@ pub(super) fn to_json(findings: &Findings) -> Value {
 }
 
 fn project_to_json(findings: &Findings, incident: &ProjectIncident) -> Value {
-    let releases = incident.releases.iter().map(|TouchedRelease { path, state, signed, is_decisive }| {
-        json!({
-            "index_path": path, "state": state.name(), "signed": signed, "decisive": is_decisive,
-        })
-    });
     let rotations = incident.rotations.iter().map(|rotation| {
         let needed_as = rotation.unmet.iter().map(|kind| condition_title(*kind));
         json!({
@@ -297,15 +292,6 @@ fn project_to_json(findings: &Findings, incident: &ProjectIncident) -> Value {
             "needed_as": needed_as.collect::<Vec<_>>(),
         })
     });
-    let revocations =
-        incident.revocations.iter().map(|TouchedRevocation { path, reason, signed, is_decisive }| {
-            json!({
-                "index_path": path, "reason": reason, "signed": signed, "decisive": is_decisive,
-            })
-        });
-    let rebuilds = incident.rebuilds.iter().map(|TouchedRebuild { path, stated, is_decisive }| {
-        json!({"index_path": path, "stated": stated, "decisive": is_decisive})
-    });
     json!({
         "project_id": incident.project,
         "strangers": findings.is_strangers(incident),
@@ -313,11 +299,11 @@ fn project_to_json(findings: &Findings, incident: &ProjectIncident) -> Value {
         "alone": incident.powers.iter().map(Act::to_string).collect::<Vec<_>>(),
         "can_register": incident.can_register,
         "can_state_rebuilds": incident.can_state_rebuilds,
-        "releases": releases.collect::<Vec<_>>(),
+        "releases": incident.releases,
         "rotations": rotations.collect::<Vec<_>>(),
-        "revocations": revocations.collect::<Vec<_>>(),
-        "rebuilds": rebuilds.collect::<Vec<_>>(),
-        "open": incident.open.iter().map(open_to_json).collect::<Vec<_>>(),
+        "revocations": incident.revocations,
+        "rebuilds": incident.rebuilds,
+        "open": incident.open,
         "unreadable": incident.unreadable,
     })
 }
@@ -335,23 +321,5 @@ fn listing_to_json(listing: &IncidentListing) -> Value {
         "registrar": listing.is_registrar,
         "standing": standing,
         "removed_at": removed_at,
-    })
-}
-
-fn open_to_json(matter: &OpenMatter) -> Value {
-    let kind = match matter.kind {
-        OpenKind::Rotation => "signers",
-        OpenKind::Release => "release",
-        OpenKind::Revocation => "revocation",
-    };
-    json!({
-        "kind": kind,
-        "file_path": matter.path,
-        "signed": matter.signed,
-        "collected": matter.tally.collected,
-        "needed": matter.tally.needed,
-        "completable": matter.is_completable,
-        "registered": matter.is_registered,
-        "waits_until": matter.waits_until,
     })
 }

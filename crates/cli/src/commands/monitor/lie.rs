@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, path::Path, path::PathBuf, sync::Arc};
 
 use countersign_core::log::checkpoint::{InclusionProof, SignedCheckpoint};
 use countersign_core::log::{note::Note, status::completed_indexes, tree::write_hash};
-use countersign_core::proof::log_pin::LogPin;
 use countersign_core::proof::state_lie::{LeafBefore, NoLie, ProvenLie, StateLie};
+use countersign_core::proof::{freshness::is_too_old, log_pin::LogPin};
 use countersign_core::values::{
     bounds::STATE_LIE_BYTES, json::ParseError, path::RepoPath, time::Timestamp, verifier_key::VerifierKey,
     wire::routes,
@@ -214,8 +214,7 @@ pub(super) async fn find_unwitnessed(
             let time = policy.as_of(times).and_then(|time| i64::try_from(time).ok());
             since = time.and_then(|time| Timestamp::from_unix_seconds(time).ok());
         }
-        let is_fresh = since.is_some_and(|since| now.ahead_of(since).is_none_or(|age| age <= max_age));
-        if !is_fresh {
+        if since.is_none_or(|since| is_too_old(since, now, max_age)) {
             unwitnessed.push(Unwitnessed { project: project.clone(), since });
         }
     }

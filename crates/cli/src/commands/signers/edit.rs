@@ -40,7 +40,7 @@ pub(crate) async fn run(session: &Session, args: &SignersEditArgs) -> Result<(),
     if changes.is_empty() {
         return Err(CliError::usage(
             "nothing changes",
-            "say what to change with --add, --remove, --replace, --threshold, --log, --witness, --replaying, --max-age, --format, --rebuild-files, --require-rebuilds, --no-require-rebuilds, --no-rebuilds or --server",
+            "say what to change: `countersign signers edit --help` shows the options",
         ));
     }
     let strength = strength::assess(&next);
@@ -73,6 +73,7 @@ impl Draft {
     fn of(file: &SignersFile) -> Self {
         let listed = |role| Some((role, file.explicit_groups(role)?.to_vec()));
         Self {
+            before: json!(file).as_object().cloned().unwrap_or_default(),
             roles: Role::ALL.into_iter().filter_map(listed).collect(),
             rebuild_files: file.rebuilds().map(patterns_of).unwrap_or_default(),
             requires_rebuilds: file.rebuilds().is_some_and(|rebuilds| rebuilds.required),

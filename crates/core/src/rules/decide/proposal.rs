@@ -11,8 +11,8 @@ use crate::rules::{snapshot, stored, stored::StoredProposal};
 use crate::values::{digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath, time::Timestamp};
 
 /// How far the timestamp of a signers file or an objection may be ahead of the server's clock (D15, D125).
-pub const MAX_LEAD_MINUTES: u64 = 10;
-pub(super) const MAX_LEAD: Duration = Duration::from_secs(MAX_LEAD_MINUTES * 60);
+pub const MAX_DOCUMENT_LEAD_MINUTES: u64 = 10;
+pub(super) const MAX_DOCUMENT_LEAD: Duration = Duration::from_secs(MAX_DOCUMENT_LEAD_MINUTES * 60);
 
 /// A fetched signers file and the signed request that asked for it.
 #[derive(Debug, Clone)]
@@ -33,7 +33,7 @@ pub enum ProposalFault {
     #[error("`{url}` is not a valid signers file: {error}")]
     InvalidSigners { url: String, error: ParseError },
     #[error(
-        "The signers file's timestamp {0} is more than {MAX_LEAD_MINUTES} minutes ahead of the server's clock"
+        "The signers file's timestamp {0} is more than {MAX_DOCUMENT_LEAD_MINUTES} minutes ahead of the server's clock"
     )]
     TimestampAhead(Timestamp),
 }
@@ -92,7 +92,7 @@ impl Proposal {
 
 pub(super) fn check_lead(signers: &SignersFile, now: Timestamp) -> Result<(), ProposalFault> {
     let timestamp = signers.timestamp();
-    let is_ahead = timestamp.ahead_of(now).is_some_and(|lead| lead > MAX_LEAD);
+    let is_ahead = timestamp.ahead_of(now).is_some_and(|lead| lead > MAX_DOCUMENT_LEAD);
     if is_ahead { Err(ProposalFault::TimestampAhead(timestamp)) } else { Ok(()) }
 }
 

@@ -6,7 +6,7 @@ use crate::documents::statement::{Rebuild, SignedStatement};
 use crate::documents::{
     index::ReleaseIndex, layout, layout::Signable, said::Said, signers::SignersFile, signers::keys_of,
 };
-use crate::rules::decide::proposal::MAX_LEAD;
+use crate::rules::decide::proposal::MAX_DOCUMENT_LEAD;
 use crate::rules::decide::statement::{Stated, StatementRefusal, StatementResult, read, verify};
 use crate::rules::reproduction::compare;
 use crate::rules::snapshot::{Change, Snapshot};
@@ -28,7 +28,7 @@ pub fn rebuild(snapshot: &impl Snapshot, statement: &SignedStatement, now: Times
     if document.subject_digest != Sha512::of(&index_bytes) {
         return Err(StatementRefusal::OtherIndex(file.clone()));
     }
-    if document.timestamp.ahead_of(now).is_some_and(|lead| lead > MAX_LEAD) {
+    if document.timestamp.ahead_of(now).is_some_and(|lead| lead > MAX_DOCUMENT_LEAD) {
         return Err(StatementRefusal::TimestampAhead { kind: statement.kind, timestamp: document.timestamp });
     }
     let builders = check_builder(snapshot, statement, state)?;

@@ -12,7 +12,7 @@ use crate::documents::statement::{Objection, Revocation, SignedStatement, Statem
 use crate::documents::{
     index::AssetName, layout, layout::Signable, said::StoredObjection, signed_request::SignedRequest,
 };
-use crate::rules::decide::proposal::{MAX_LEAD, MAX_LEAD_MINUTES};
+use crate::rules::decide::proposal::{MAX_DOCUMENT_LEAD, MAX_DOCUMENT_LEAD_MINUTES};
 use crate::rules::snapshot::{Change, ReadError, Snapshot};
 use crate::rules::stored::{ActiveSigners, ReleaseState, StoredProposal};
 use crate::rules::{quorum, snapshot, stored};
@@ -86,7 +86,7 @@ pub enum StatementRefusal {
     #[error("Signature already collected for the key {0}")]
     AlreadySigned(PublicKey),
     #[error(
-        "The {}'s timestamp {timestamp} is more than {MAX_LEAD_MINUTES} minutes ahead of the server's clock",
+        "The {}'s timestamp {timestamp} is more than {MAX_DOCUMENT_LEAD_MINUTES} minutes ahead of the server's clock",
         .kind.noun()
     )]
     TimestampAhead { kind: StatementKind, timestamp: Timestamp },
@@ -242,7 +242,7 @@ fn check_objection(
     if document.subject_digest != Sha512::of(&stored::require(snapshot, &statement.file_path)?) {
         return Err(StatementRefusal::OtherIndex(statement.file_path.clone()));
     }
-    if document.timestamp.ahead_of(now).is_some_and(|lead| lead > MAX_LEAD) {
+    if document.timestamp.ahead_of(now).is_some_and(|lead| lead > MAX_DOCUMENT_LEAD) {
         return Err(StatementRefusal::TimestampAhead { kind: statement.kind, timestamp: document.timestamp });
     }
     Ok(document)

@@ -3,7 +3,8 @@
 use countersign_core::documents::signers::{Signer, SignersFile};
 use countersign_explain::strength::assess;
 use countersign_explain::{difference::SignersChange, difference::list_changes, words::shown_signer};
-use countersign_testing::assert_mentions;
+use countersign_testing::{assert_mentions, documents::kind};
+use serde_json::{Value, json};
 
 use super::files::{file, file_at, public, role_text};
 
@@ -402,4 +403,26 @@ fn a_key_that_becomes_a_fido_key_is_told_and_what_it_cannot_sign() {
         &["cannot sign for minisign: 1 of the 2 keys in a group that needs 2 can"],
     );
     assert_eq!(unreachable.len(), 1, "{warnings:?}");
+}
+
+#[test]
+fn a_change_of_any_field_is_told() {
+    let mut document: Value = serde_json::from_str(&kind("signers file").example_text()).unwrap();
+    document["servers"] = json!(["https://sign.example.org"]);
+    document["formats"] = json!(["minisign"]);
+    let parse = |document: &Value| SignersFile::parse(document.to_string().as_bytes()).unwrap();
+    let full = parse(&document);
+    let shown = format!("{full:#?}");
+    let absent = shown.lines().find(|line| line.ends_with(": None,") && !line.starts_with("     "));
+    assert_eq!(absent, None, "the document has every field\n{shown}");
+    for field in
+        document.as_object().unwrap().keys().filter(|name| !["version", "timestamp"].contains(&name.as_str()))
+    {
+        let mut less = document.clone();
+        match field.as_str() {
+            "artifact_signers" => drop(less[field].as_array_mut().unwrap().pop()),
+            _ => drop(less.as_object_mut().unwrap().remove(field)),
+        }
+        assert!(!list_changes(Some(&full), &parse(&less)).is_empty(), "{field}");
+    }
 }

@@ -5,7 +5,7 @@
 pub(crate) mod endpoint;
 pub(crate) mod schemas;
 
-use countersign_core::rules::auth::{MAX_AGE_MINUTES, MAX_LEAD_SECONDS};
+use countersign_core::rules::auth::{MAX_AGE_MINUTES, MAX_REQUEST_LEAD_SECONDS};
 use countersign_core::values::{digest::Sha256, wire};
 use serde_json::{Map, Value, json};
 
@@ -44,7 +44,7 @@ The server reads every body as JSON, whatever its `Content-Type`. It ignores unk
 pub const AUTHENTICATION: &str = "Four headers, each exactly once. Join timestamp, nonce and the raw request body \
 (or nothing) with `##`, take the SHA-512 digest of that string, and sign its 64 raw bytes with Ed25519. The server \
 refuses a request from 6 minutes after its timestamp, and one whose timestamp is more than 10 seconds ahead.";
-const _: () = assert!(MAX_AGE_MINUTES + 1 == 6 && MAX_LEAD_SECONDS == 10, "the text says so");
+const _: () = assert!(MAX_AGE_MINUTES + 1 == 6 && MAX_REQUEST_LEAD_SECONDS == 10, "the text says so");
 
 #[derive(Debug)]
 pub struct AuthHeader {

@@ -3,7 +3,9 @@
 use axum::{Json, extract::State};
 use countersign_api::{answers::ProposedResponse, requests::ProposeBody};
 use countersign_core::documents::{signed_request::SignedRequest, signers::Origin};
-use countersign_core::rules::decide::proposal::{MAX_LEAD_MINUTES, Proposal, Proposed, check_submitter};
+use countersign_core::rules::decide::proposal::{
+    MAX_DOCUMENT_LEAD_MINUTES, Proposal, Proposed, check_submitter,
+};
 use countersign_core::rules::decide::{register, update};
 use countersign_core::values::wire::routes as paths;
 use countersign_forge::{forges::SignersSource, url::SourceUrl};
@@ -26,7 +28,7 @@ pub(crate) fn routes() -> RouteTable {
             .is_kept()
             .with_body::<ProposeBody>(&[("register", "propose.request")])
             .answers_with::<ProposedResponse>(200, "registered, and waiting for signatures", &[("registered", "register")])
-            .refuses(400, &format!("the body, the URL or the address of its host is refused; `public_key` is invalid, not the caller's, or not in the file; the file's `timestamp` is more than {MAX_LEAD_MINUTES} minutes ahead"), "propose.400")
+            .refuses(400, &format!("the body, the URL or the address of its host is refused; `public_key` is invalid, not the caller's, or not in the file; the file's `timestamp` is more than {MAX_DOCUMENT_LEAD_MINUTES} minutes ahead"), "propose.400")
             .refuses(409, "the project is registered, its registration is in progress, or it overlaps with another project; or too many registrations beside it wait for signatures", "register.409")
             .can_be_blocked()
             .can_fail(", or the signers file could not be fetched or is not valid"))
@@ -40,7 +42,7 @@ pub(crate) fn routes() -> RouteTable {
             .is_kept()
             .with_body::<ProposeBody>(&[("update", "propose.request")])
             .answers_with::<ProposedResponse>(200, "proposed, and waiting for signatures", &[("proposed", "update")])
-            .refuses(400, &format!("the body, the URL or the address is refused; the project is not registered, or its first signers file is not in force yet; `public_key` is invalid, not the caller's, or not in the current file; the new `timestamp` is not later than the current one, or more than {MAX_LEAD_MINUTES} minutes ahead"), "update.400")
+            .refuses(400, &format!("the body, the URL or the address is refused; the project is not registered, or its first signers file is not in force yet; `public_key` is invalid, not the caller's, or not in the current file; the new `timestamp` is not later than the current one, or more than {MAX_DOCUMENT_LEAD_MINUTES} minutes ahead"), "update.400")
             .refuses(409, "another proposal is pending, and the caller is neither admin nor master, or an admin where a master has a part in it and rotations wait; the masters have vetoed this very file; or too many proposals were replaced already", "update.409")
             .can_be_blocked()
             .can_fail(", or the signers file could not be fetched or is not valid"))

@@ -6,7 +6,7 @@ use countersign_api::requests::{
     ObjectBody, RebuildBody, RevokeBody, SignedStatement, VetoBody, WithdrawBody,
 };
 use countersign_core::documents::{signed_request::Withdrawal, statement::StatementKind};
-use countersign_core::rules::{decide, decide::proposal::MAX_LEAD_MINUTES};
+use countersign_core::rules::{decide, decide::proposal::MAX_DOCUMENT_LEAD_MINUTES};
 use countersign_core::values::bounds::{REASON_CHARS, REBUILD_BYTES, VETO_BYTES};
 use countersign_core::values::{shown::shown_bytes, shown::shown_count, wire::routes as paths};
 
@@ -46,7 +46,7 @@ pub(crate) fn routes() -> RouteTable {
             .signed()
             .with_body::<ObjectBody>(&[("object", "object.request"), ("take_back", "object.request.back")])
             .answers_with::<ChangedResponse>(200, "recorded", &[("objected", "object"), ("taken_back", "object.back")])
-            .refuses(400, &format!("the body or the objection is malformed; the path is not that of an index; the signature does not verify; the `timestamp` is more than {MAX_LEAD_MINUTES} minutes ahead"), "object.400")
+            .refuses(400, &format!("the body or the objection is malformed; the path is not that of an index; the signature does not verify; the `timestamp` is more than {MAX_DOCUMENT_LEAD_MINUTES} minutes ahead"), "object.400")
             .refuses(403, "the objector is no signer in the current signers file; the operator has blocked the key, the host or the project; or this is a mirror", "object.403")
             .refuses(404, "no file at the path", "status.404")
             .refuses(409, "the index is revoked, or does not match `subject_digest`; the key has said something later; there is nothing to take back; or there are too many objections", "object.409")
@@ -68,7 +68,7 @@ pub(crate) fn routes() -> RouteTable {
             .signed()
             .with_body::<RebuildBody>(&[("rebuild", "rebuild.request")])
             .answers_with::<RebuildResponse>(200, "recorded", &[("same", "rebuild"), ("different", "rebuild.differs")])
-            .refuses(400, &format!("the body or the rebuild is malformed; the path is not that of an index; the signature does not verify; the index lists no such file, or no such digest; the `timestamp` is more than {MAX_LEAD_MINUTES} minutes ahead"), "rebuild.400")
+            .refuses(400, &format!("the body or the rebuild is malformed; the path is not that of an index; the signature does not verify; the index lists no such file, or no such digest; the `timestamp` is more than {MAX_DOCUMENT_LEAD_MINUTES} minutes ahead"), "rebuild.400")
             .refuses(403, "the key is not a builder in the current signers file, or was none when the release was completed; the operator has blocked the key, the host or the project; or this is a mirror", "rebuild.403")
             .refuses(404, "no file at the path", "status.404")
             .refuses(409, "the index is revoked, or does not match `rebuild_of` or `subject_digest`; the key has said something later; or the release is complete and the key has stated its rebuild", "rebuild.409")

@@ -78,6 +78,47 @@ fn the_architecture_names_the_files_of_core_and_the_rooms_of_the_forge() {
     assert!(missing.is_empty(), "ARCHITECTURE.md does not name {}", missing.join(", "));
 }
 
+/// A path such as `store::writer` or `quorum::is_met` in ARCHITECTURE.md leads somewhere: to a folder or file, or to a name in it.
+#[test]
+fn every_path_in_the_architecture_leads_into_the_code() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let mut texts: BTreeMap<Module, String> = BTreeMap::new();
+    for dir in crates() {
+        let name = dir.file_name().unwrap().to_str().unwrap();
+        for module in Crate::read(&dir.join("src")).uses().into_keys() {
+            let path = module.iter().fold(dir.join("src"), |path, name| path.join(name));
+            let files =
+                [path.with_extension("rs"), path.join("mod.rs"), path.join("lib.rs"), path.join("main.rs")];
+            let text = files.iter().find_map(|file| fs::read_to_string(file).ok()).unwrap();
+            let full: Module = [&[name.to_owned()], module.as_slice()].concat();
+            for depth in 1..full.len() {
+                texts.entry(full[..depth].to_vec()).or_default();
+            }
+            texts.insert(full, text);
+        }
+    }
+    let leads = |path: &str| {
+        let names: Vec<&str> = path.split("::").map(|name| name.trim_start_matches("countersign_")).collect();
+        texts.iter().any(|(module, text)| {
+            (1..=names.len().min(module.len())).any(|depth| {
+                let has = |name: &&str| {
+                    *name == "*"
+                        || text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == *name)
+                };
+                module.ends_with(&names[..depth].iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
+                    && names[depth..].iter().all(has)
+            })
+        })
+    };
+    let text = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let is_path = |quoted: &&str| {
+        quoted.contains("::") && quoted.chars().all(|c| c.is_alphanumeric() || "_:*".contains(c))
+    };
+    let (found, lost): (Vec<_>, Vec<_>) =
+        text.split('`').skip(1).step_by(2).filter(is_path).partition(|path| leads(path));
+    assert!(found.len() > 50 && lost.is_empty(), "ARCHITECTURE.md names what is not there: {lost:?}");
+}
+
 #[test]
 fn a_use_is_found_however_it_is_written() {
     let found = uses(&of([
