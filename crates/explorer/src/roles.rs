@@ -79,22 +79,10 @@ pub const EARLIER: usize = 15;
 /// What builders state.
 pub const REBUILDS: usize = 16;
 const RELEASE_SLOTS: [&str; 17] = [
-    "",
-    ".signers.json",
-    ".signatures.json.pending",
-    ".signatures.json",
-    ".signatures.json.revoked",
-    ".revocation.json",
-    ".revocation.json.signatures.json",
-    ".revocation.json.signers.json",
-    ".revocation.json.pending",
-    ".revocation.json.signatures.json.pending",
-    ".revocation.json.request.json",
-    ".registrant.json",
-    ".objections.json",
-    ".withdrawn.json",
-    ".formats.json",
-    ".earlier-objections.json",
+    "", ".signers.json", ".signatures.json.pending", ".signatures.json", ".signatures.json.revoked",
+    ".revocation.json", ".revocation.json.signatures.json", ".revocation.json.signers.json",
+    ".revocation.json.pending", ".revocation.json.signatures.json.pending", ".revocation.json.request.json",
+    ".registrant.json", ".objections.json", ".withdrawn.json", ".formats.json", ".earlier-objections.json",
     ".rebuilds.json",
 ];
 

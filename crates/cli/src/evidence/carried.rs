@@ -30,8 +30,7 @@ pub(crate) fn check_output(file: &Path, output: &Path) -> Result<(), CliError> {
     let same = |a: &Path, b: &Path| a == b || fs::canonicalize(a).ok() == fs::canonicalize(b).ok();
     if fs::exists(output).unwrap_or(false) && same(file, output) {
         return Err(CliError::usage(
-            "-o names the file that is to be signed",
-            "choose another name for the signatures",
+            "-o names the file that is to be signed", "choose another name for the signatures",
         ));
     }
     Ok(())

@@ -21,8 +21,7 @@ pub(crate) fn can_be_asked() -> bool {
 pub(crate) fn ask(question: &str) -> Result<SecretBytes, CliError> {
     ask_on_terminal(question).map_err(|error| {
         CliError::other(
-            "no passphrase was read from the terminal",
-            "run it again, or pass --password-file FILE",
+            "no passphrase was read from the terminal", "run it again, or pass --password-file FILE",
         )
         .because(error)
     })

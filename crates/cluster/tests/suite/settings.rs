@@ -25,8 +25,7 @@ fn a_password_is_never_shown() {
     }
     // Nor where the text is not understood.
     for text in [
-        "host=db password=two s3cret words",
-        "postgres://user:s3cret@db.example.org:notaport/name",
+        "host=db password=two s3cret words", "postgres://user:s3cret@db.example.org:notaport/name",
         "user:s3cret@db.example.org/name",
     ] {
         let error = parse(text).unwrap_err();
@@ -53,24 +52,19 @@ fn tls_is_checked_in_full_or_left_out_in_writing() {
     }
     let shown = |text: &str| format!("{:?}", parse(text).unwrap());
     for checked in [
-        "postgres://user@db.example.org/name",
-        "postgres://user@10.0.0.1/name",
+        "postgres://user@db.example.org/name", "postgres://user@10.0.0.1/name",
         "postgres://user@localhost,db.example.org/name",
         "postgres://user@db.example.org/name?hostaddr=10.0.0.1",
         "postgres://user@localhost/name?hostaddr=10.0.0.1",
-        "postgres://user@localhost/name?sslmode=verify-full",
-        "host=db.example.org user=user",
+        "postgres://user@localhost/name?sslmode=verify-full", "host=db.example.org user=user",
         "host=localhost sslmode=verify-full user=user",
     ] {
         assert!(shown(checked).contains("VerifyFull"), "{checked}");
     }
     for open in [
-        "postgres://user@localhost/name",
-        "postgres://user@127.0.0.1,[::1]/name",
-        "postgres://user@%2Frun%2Fpostgresql/name",
-        "postgres://user@db.example.org/name?sslmode=disable",
-        "postgres:///name?host=/run/postgresql",
-        "host=/run/postgresql user=user",
+        "postgres://user@localhost/name", "postgres://user@127.0.0.1,[::1]/name",
+        "postgres://user@%2Frun%2Fpostgresql/name", "postgres://user@db.example.org/name?sslmode=disable",
+        "postgres:///name?host=/run/postgresql", "host=/run/postgresql user=user",
         "host=db.example.org sslmode=disable user=user",
     ] {
         assert!(!shown(open).contains("VerifyFull"), "{open}");

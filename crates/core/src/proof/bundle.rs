@@ -35,12 +35,7 @@ impl Bundle {
 impl FromField for Bundle {
     fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
         let evidence = [
-            "index_path",
-            "index",
-            "signatures",
-            "signers_file_digest",
-            "signers_history",
-            "revocation",
+            "index_path", "index", "signatures", "signers_file_digest", "signers_history", "revocation",
             "rebuilds",
         ];
         let object = field.object(&[["version", "bundled_at", "staple"].as_slice(), &evidence].concat())?;

@@ -141,8 +141,7 @@ fn a_stolen_builder_key_states_false_rebuilds_and_does_nothing_else() {
     let played = drill(&model, &[9, 10], &[]);
     let steps: Vec<&str> = played.team[3].steps.iter().map(|step| step.text.as_str()).collect();
     let expected = [
-        "states that the source gives the same, as 1 of 2 do",
-        "no one else can state what the source gives",
+        "states that the source gives the same, as 1 of 2 do", "no one else can state what the source gives",
     ];
     assert_eq!(steps, expected);
     assert!(!played.is_lost() && !played.is_locked_out());

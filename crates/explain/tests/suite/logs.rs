@@ -206,11 +206,8 @@ fn how_many_must_collude_and_how_many_can_be_down_is_told() {
     assert_mentions(
         &found.to_string(),
         &[
-            "log: sign.example.org/log+",
-            "any 3 of 4 witnesses: witness1.example/w+",
-            "at most 1 day old",
-            "can be down: any 1",
-            "different states: the log and at least 2 witnesses",
+            "log: sign.example.org/log+", "any 3 of 4 witnesses: witness1.example/w+", "at most 1 day old",
+            "can be down: any 1", "different states: the log and at least 2 witnesses",
         ],
     );
     let alone = strength(&logged(&[], DAY));

@@ -164,12 +164,8 @@ impl<'s> Player<'s> {
             governing.map(|config| config.everyone().into_iter().collect()).unwrap_or_default();
         let caller = choose_person(choices, &insiders);
         let public_key = if choices.one_in(16) { (caller + 1) % PEOPLE } else { caller };
-        let file = choices.of(&[
-            "svc.signers.json",
-            "svc.signers.json",
-            ".svc.signers/keys.json",
-            "svc.signers/a.json",
-        ]);
+        let file = choices
+            .of(&["svc.signers.json", "svc.signers.json", ".svc.signers/keys.json", "svc.signers/a.json"]);
         let url = self.base.url_of(&format!("{id}/{file}"));
         self.server.publish(&url, upstream.content);
         let key = spell_key(choices, public_key);
@@ -426,13 +422,7 @@ impl<'s> Player<'s> {
         self.exchange(choices, None, request, |_, _| refuse(status));
         let body = choices.of(&["", "[]", "{}", "{\"file_path\": \"\"}", "{\"a\": 1, \"a\": 2}"]);
         let targets = [
-            "register_repo",
-            "update_signers",
-            "signatures",
-            "revoke",
-            "assets",
-            "withdraw",
-            "object",
+            "register_repo", "update_signers", "signatures", "revoke", "assets", "withdraw", "object",
             "rebuild",
         ];
         let target = choices.of(&targets);

@@ -23,18 +23,8 @@ const FACE_COLOURS: u8 = 12;
 /// A row of more dots says less than the number.
 const MOST_DOTS: usize = 8;
 const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+    "November", "December",
 ];
 
 /// The way from all projects to here. Each directory has its own page.

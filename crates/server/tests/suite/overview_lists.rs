@@ -12,23 +12,8 @@ use proptest::prelude::*;
 #[test]
 fn versions_are_in_the_order_that_people_expect() {
     let ordered = [
-        "v0.9",
-        "v1.0-alpha",
-        "v1.0-rc1",
-        "v1.0-rc2",
-        "v1.0-rc10",
-        "v1.0",
-        "v1.0-1",
-        "v1.0.1",
-        "v1.2",
-        "v1.9",
-        "v1.10",
-        "v2~pre",
-        "v2",
-        "v10",
-        "v2026.1",
-        "v99999999999999999999999",
-        "w1",
+        "v0.9", "v1.0-alpha", "v1.0-rc1", "v1.0-rc2", "v1.0-rc10", "v1.0", "v1.0-1", "v1.0.1", "v1.2",
+        "v1.9", "v1.10", "v2~pre", "v2", "v10", "v2026.1", "v99999999999999999999999", "w1",
     ];
     for pair in ordered.windows(2) {
         assert_eq!(compare_versions(pair[0], pair[1]), Ordering::Less, "{pair:?}");
@@ -118,28 +103,14 @@ fn begun_revocations_come_first_and_lists_are_filtered() {
 fn a_project_is_found_by_words_in_any_letter_case() {
     let id = "https/github.com/443/acme/app";
     for text in [
-        "",
-        "acme",
-        "ACME App",
-        "app acme",
-        "github.com/acme",
-        "github.com/acme/app",
-        "GITHUB.com/Acme/a",
-        "hub.com/acme",
-        "https://github.com/acme/app",
-        "https://github.com/acme",
-        "https://github.com/acme/app/releases/tag/v1",
-        "https/github.com/443",
+        "", "acme", "ACME App", "app acme", "github.com/acme", "github.com/acme/app", "GITHUB.com/Acme/a",
+        "hub.com/acme", "https://github.com/acme/app", "https://github.com/acme",
+        "https://github.com/acme/app/releases/tag/v1", "https/github.com/443",
     ] {
         assert!(ProjectSearch::parse(text).matches(id), "{text}");
     }
     for text in [
-        "acmee",
-        "acme nothing",
-        "https://github.com/acme/ap",
-        "http://github.com/acme",
-        "lab.com/acme",
-        "/x",
+        "acmee", "acme nothing", "https://github.com/acme/ap", "http://github.com/acme", "lab.com/acme", "/x",
     ] {
         assert!(!ProjectSearch::parse(text).matches(id), "{text}");
     }

@@ -286,18 +286,9 @@ static FREQUENT_NAMES: LazyLock<HashSet<SmolStr>> = LazyLock::new(|| {
     let veto = format!("{SIGNERS_FILE}{VETO_SUFFIX}");
     let revocation = format!("{INDEX_FILE}{REVOCATION_SUFFIX}");
     let suffixes = [
-        "",
-        AGREEMENT_SUFFIX,
-        EARLIER_OBJECTIONS_SUFFIX,
-        OBJECTIONS_SUFFIX,
-        OTHER_FORMATS_SUFFIX,
-        REBUILDS_SUFFIX,
-        REGISTRANT_SUFFIX,
-        REGISTRATION_SUFFIX,
-        REQUEST_SUFFIX,
-        SIGNATURES_SUFFIX,
-        SIGNERS_COPY_SUFFIX,
-        WITHDRAWAL_SUFFIX,
+        "", AGREEMENT_SUFFIX, EARLIER_OBJECTIONS_SUFFIX, OBJECTIONS_SUFFIX, OTHER_FORMATS_SUFFIX,
+        REBUILDS_SUFFIX, REGISTRANT_SUFFIX, REGISTRATION_SUFFIX, REQUEST_SUFFIX, SIGNATURES_SUFFIX,
+        SIGNERS_COPY_SUFFIX, WITHDRAWAL_SUFFIX,
     ];
     // Not all of these exist. That costs some kilobytes, once.
     for file in [SIGNERS_FILE, &metadata, &veto, VETO_FILE, INDEX_FILE, &revocation] {

@@ -87,10 +87,7 @@ fn no_input_of_the_gate_is_executed_or_makes_an_output() {
 fn a_tag_is_text_too() {
     let scene = Scene::start(Kind::GitHub);
     for tag in [
-        "v1$(touch${IFS}pwned)",
-        "v1`touch${IFS}pwned`",
-        "v1'\";touch${IFS}pwned;#",
-        "-v1&x|y",
+        "v1$(touch${IFS}pwned)", "v1`touch${IFS}pwned`", "v1'\";touch${IFS}pwned;#", "-v1&x|y",
         "%0A::error::x",
     ] {
         let runner = scene.runner(tag);

@@ -102,11 +102,9 @@ fn what_the_forge_says_is_not_believed() {
 fn a_signers_file_without_servers_is_told_as_such() {
     let world = World::with_project(&SignersFile::of(1, &[&alice()]), &[&alice()]);
     add_files(&world, "acme/app/1.0", &[("app", b"content")], &[&alice()]);
-    download(&Computer::offline(), &world.files.url("/acme/app/1.0/app")).failed(2).says(&[
-        "no server is set",
-        "names none",
-        "svc.signers.json",
-    ]);
+    download(&Computer::offline(), &world.files.url("/acme/app/1.0/app"))
+        .failed(2)
+        .says(&["no server is set", "names none", "svc.signers.json"]);
     let gone = file_naming(&[NO_SERVER]);
     world.publish("acme/app", &gone);
     download(&Computer::offline(), &world.files.url("/acme/app/1.0/app")).failed(5).says(&[NO_SERVER]);

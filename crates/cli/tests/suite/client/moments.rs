@@ -13,15 +13,7 @@ const MOST_REQUESTS: usize = 2;
 
 /// What a change in between never explains.
 const ACCUSATIONS: [&str; 9] = [
-    "lies",
-    "broken",
-    "rewrites",
-    "PAST",
-    "HIDES",
-    "CONTRADICTS",
-    "tampered",
-    "not who revoked it",
-    "Invalid",
+    "lies", "broken", "rewrites", "PAST", "HIDES", "CONTRADICTS", "tampered", "not who revoked it", "Invalid",
 ];
 
 /// Alice, bob and carol, two of whom sign; 1.0 is complete, 2.0 has one signature, and the client asks through a server that

@@ -85,9 +85,7 @@ fn a_difference_is_stated_shown_first_and_signed_by_people_alone() {
     let reproduction = &report["reproduction"];
     assert_eq!(
         json!([
-            reproduction["is_reproduced"],
-            reproduction["collected"],
-            reproduction["different"][0]["files"]
+            reproduction["is_reproduced"], reproduction["collected"], reproduction["different"][0]["files"]
         ]),
         json!([false, 1, ["app.gz"]])
     );
@@ -163,9 +161,7 @@ fn a_partial_build_is_called_one_and_the_rest_is_asked_for() {
     let partial = scene.rebuild("dora", "same").ok();
     partial
         .says(&[
-            "1 match, 0 differ, 1 missing",
-            "more.gz is MISSING",
-            "you got 1 of 2 files",
+            "1 match, 0 differ, 1 missing", "more.gz is MISSING", "you got 1 of 2 files",
             "Not built: more.gz",
         ])
         .says_nothing_of(&["what its source gives"]);

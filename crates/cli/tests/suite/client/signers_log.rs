@@ -44,9 +44,7 @@ fn an_edit_changes_what_it_names_and_keeps_the_rest() {
     let ran = edit(&computer, &["--max-age", "1h"]).ok();
     assert_eq!(printed(&ran), expected);
     ran.says(&[
-        "stronger: a proof can be 1 hour old; before, 1 day",
-        "What the new file withstands:",
-        "can be down",
+        "stronger: a proof can be 1 hour old; before, 1 day", "What the new file withstands:", "can be down",
     ]);
 
     let other =

@@ -92,11 +92,10 @@ fn programs_get_an_object_for_each_event_and_what_was_missed() {
     assert_eq!(running.end().0, Some(0));
 
     let unknown = "0123456789abcdef0123456789abcdef01234567";
-    computer.run(&["watch", "--since", unknown]).failed(1).says(&[
-        "does not have it",
-        unknown,
-        "without --since",
-    ]);
+    computer
+        .run(&["watch", "--since", unknown])
+        .failed(1)
+        .says(&["does not have it", unknown, "without --since"]);
     Computer::offline().run(&["watch"]).failed(5);
 }
 

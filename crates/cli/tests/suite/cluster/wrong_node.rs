@@ -79,12 +79,9 @@ impl Scene {
 
     fn show_status(&self, options: &[&str]) -> Vec<u8> {
         let dir = self.cluster.node(0).data_dir();
-        let launch = Launch::default().args(options.iter().copied()).args([
-            "admin",
-            "cluster",
-            "status",
-            "--data-dir",
-        ]);
+        let launch = Launch::default()
+            .args(options.iter().copied())
+            .args(["admin", "cluster", "status", "--data-dir"]);
         let launch = launch.args([dir.to_str().unwrap()]);
         launch.env("COUNTERSIGN_DATABASE", &self.cluster.postgres.url()).output().stdout
     }

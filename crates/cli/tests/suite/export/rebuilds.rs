@@ -168,9 +168,7 @@ fn a_difference_is_told_first_and_its_statement_is_checked() {
     let script = fs::read_to_string(scene.out().join("verify.sh")).unwrap();
     assert!(script.contains("a builder, got something else: app.gz from commit"), "{script}");
     for name in [
-        "rebuilds/builder-2.json",
-        "signatures/builder-2.sig",
-        "keys/builder-2.pem",
+        "rebuilds/builder-2.json", "signatures/builder-2.sig", "keys/builder-2.pem",
         "rebuilds/builder-1.json",
     ] {
         refuses_changed(&scene, &scene.out().join(name));

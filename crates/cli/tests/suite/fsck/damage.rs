@@ -115,11 +115,8 @@ fn a_header_that_the_server_does_not_write_is_found_and_a_name_is_not() {
     let id = respell(&git, |text| text.replacen("\n\n", "\nencoding latin1\n\n", 1));
     fsck(dir.path(), &[]).finds(&id, "", "encoding");
     let id = respell(&git, |text| {
-        text.replace("\nencoding latin1", "").replacen(
-            "tree ",
-            "tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\ntree ",
-            1,
-        )
+        text.replace("\nencoding latin1", "")
+            .replacen("tree ", "tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\ntree ", 1)
     });
     fsck(dir.path(), &[]).finds(&id, "", "tree, tree");
 

@@ -30,11 +30,10 @@ fn a_clone_says_the_same_as_a_server() {
         assert!(is_incident || offline == online, "{offline} {online}");
     }
     let unknown = [&["incident", "acme/app", "--steal", "eve"], &copy[..]].concat();
-    computer.run(&unknown).failed(2).says(&[
-        "no signers file there lists \"eve\"",
-        "\"alice\" (",
-        "\"carol\" (",
-    ]);
+    computer
+        .run(&unknown)
+        .failed(2)
+        .says(&["no signers file there lists \"eve\"", "\"alice\" (", "\"carol\" ("]);
     computer.run(&[&["incident", "acme/none", "--steal", "bob"], &copy[..]].concat()).failed_with(2);
     Computer::offline().run(&["incident", "--steal", "bob", "--repository", "/nowhere"]).failed_with(1);
 }
@@ -88,9 +87,7 @@ fn after_a_year_the_lock_out_is_foreseen_by_the_client_and_on_pages() {
     clock.set(0);
     world.add_signed_release("acme/app/1.0", &[&people[0], &people[1]]);
     open(&world.server, &key_page(&people[0])).says(&[
-        "It last signed something that counts",
-        "Is this key stolen or lost?",
-        "countersign incident",
+        "It last signed something that counts", "Is this key stolen or lost?", "countersign incident",
         "needed",
     ]);
 }

@@ -160,11 +160,10 @@ fn a_team_with_fido_keys_signs_objects_revokes_and_vetoes() {
     computer.run_as("alice", &["sign", &index, "--yes"]).ok().says(&["complete"]);
 
     let file = computer.write("app.tar.gz", "the archive");
-    computer.run(&["verify", text(&file), "--yes"]).ok().says(&[
-        "app.tar.gz: 1.0 of ",
-        "frieda (svc-pub:",
-        "2 of 2 signatures",
-    ]);
+    computer
+        .run(&["verify", text(&file), "--yes"])
+        .ok()
+        .says(&["app.tar.gz: 1.0 of ", "frieda (svc-pub:", "2 of 2 signatures"]);
     let page = world.server.send(&Request::get(format!("/p/{index}"))).text();
     assert!(page.contains("frieda"), "{page}");
     for (tool, is_here) in [("openssl", has_openssl()), ("ssh", installed("ssh-keygen"))] {

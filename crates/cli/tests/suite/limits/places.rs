@@ -205,14 +205,8 @@ fn an_address_has_half_of_the_places_for_large_bodies() {
 fn no_body_is_received_before_the_head_is_plausible() {
     let (server, metrics, _dir) = behind_proxy("");
     let routes = [
-        "POST /v1/register_repo",
-        "POST /v1/update_signers",
-        "POST /v1/signatures",
-        "POST /v1/revoke",
-        "POST /v1/assets",
-        "GET /v1/pending_signatures",
-        "GET /v1/signatures/a",
-        "GET /v1/files-to-sign/a",
+        "POST /v1/register_repo", "POST /v1/update_signers", "POST /v1/signatures", "POST /v1/revoke",
+        "POST /v1/assets", "GET /v1/pending_signatures", "GET /v1/signatures/a", "GET /v1/files-to-sign/a",
     ];
     for route in routes {
         let implausible: [fn(Request) -> Request; 5] = [

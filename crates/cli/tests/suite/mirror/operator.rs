@@ -12,13 +12,8 @@ fn text(bytes: &[u8]) -> String {
 fn only_addresses_of_servers_are_followed() {
     let dir = tempfile::TempDir::new().unwrap();
     for address in [
-        "sign.example.org",
-        "ftp://sign.example.org",
-        "https://",
-        "https://user@sign.example.org",
-        "https://sign.example.org/?a=b",
-        "https://sign.example.org/#a",
-        "https://sign.example.org/$(reboot)",
+        "sign.example.org", "ftp://sign.example.org", "https://", "https://user@sign.example.org",
+        "https://sign.example.org/?a=b", "https://sign.example.org/#a", "https://sign.example.org/$(reboot)",
         "https://sign.example.org/a'b",
     ] {
         let said = Launch::mirror(address, &dir.path().join("data")).refusal();

@@ -79,13 +79,8 @@ fn every_problem_is_told_with_exit_code_2() {
     let checked = check(&dir, &config, &[]);
     assert_eq!(checked.code, Some(2), "{}", checked.said);
     for words in [
-        "4 things are wrong:\n- ",
-        "/nowhere/cert.pem",
-        "countersign.toml, line 4)",
-        "/nowhere/key ",
-        "countersign.toml, line 8)",
-        "is not a directory",
-        "cannot listen on 127.0.0.1",
+        "4 things are wrong:\n- ", "/nowhere/cert.pem", "countersign.toml, line 4)", "/nowhere/key ",
+        "countersign.toml, line 8)", "is not a directory", "cannot listen on 127.0.0.1",
     ] {
         assert!(checked.said.contains(words), "{words}: {}", checked.said);
     }

@@ -115,9 +115,7 @@ fn the_example_of_rebuilds_can_be_pasted_after_two_steps_of_the_guide() {
     let path = format!("{}/at-frida/source/hello.rs", dir.path().join("countersign-guide").display());
     let said = [
         "svc.index.json is what its source gives",
-        "DIFFERENT frida got something else: hello.bin from commit",
-        "exit code 3",
-        &path,
+        "DIFFERENT frida got something else: hello.bin from commit", "exit code 3", &path,
         "Verified hello.bin: 1.0 of http://127.0.0.1:",
         "reproduced by 2 of 2 (any 2 of 3 builders) from commit",
     ];
@@ -139,13 +137,9 @@ fn the_demonstration_shows_everything_and_leaves_nothing_behind() {
     assert_works(
         &run,
         &[
-            "$ countersign keygen --out alice",
-            "$ countersign register http://127.0.0.1:",
-            "$ countersign download http://127.0.0.1:",
-            "Verified app.tar.gz",
-            "is not the file that was signed",
-            "joins as artifact signer",
-            "was REVOKED on",
+            "$ countersign keygen --out alice", "$ countersign register http://127.0.0.1:",
+            "$ countersign download http://127.0.0.1:", "Verified app.tar.gz",
+            "is not the file that was signed", "joins as artifact signer", "was REVOKED on",
         ],
     );
     assert_eq!(fs::read_dir(dir.path()).expect("it is there").count(), 0);

@@ -98,8 +98,7 @@ fn the_program_is_installed_with_its_pages_and_completions_whatever_is_set() {
     for shell in ["sh", "dash", "bash"].into_iter().filter(|shell| installed(shell)) {
         mirror.install_with(shell, &[]).ok().says(&["Verified", "Installed countersign"]);
         for file in [
-            "bin/countersign",
-            "share/man/man1/countersign.1",
+            "bin/countersign", "share/man/man1/countersign.1",
             "share/fish/vendor_completions.d/countersign.fish",
         ] {
             assert!(computer.path("prefix").join(file).is_file(), "{file} with {shell}");

@@ -92,10 +92,7 @@ fn a_build_is_repeatable_has_every_group_and_refuses_what_it_does_not_know() {
     scene.release("publish", &["--force"]).failed_with(2);
     scene.release("register", &[]).failed_with(1).says(&["packaging/release build"]);
     for url in [
-        "",
-        "ftp://example.org/x",
-        "https://example.org",
-        "https://example.org/a'b",
+        "", "ftp://example.org/x", "https://example.org", "https://example.org/a'b",
         "https://example.org/a b",
     ] {
         let ran =

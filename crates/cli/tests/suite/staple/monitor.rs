@@ -83,9 +83,7 @@ fn a_short_name_is_enough_and_one_that_no_project_has_is_refused() {
     changed(once(&scene, &["--state", "state.json"])).says(&["release revoked"]);
 
     for url in [
-        "hooks.example",
-        "file:///hook",
-        "https://alice:secret@hooks.example/",
+        "hooks.example", "file:///hook", "https://alice:secret@hooks.example/",
         "https://hooks.example/#secret",
     ] {
         let refused = once(&scene, &["--webhook", url]).failed(2).says(&["--webhook", "https://HOST/PATH"]);

@@ -133,11 +133,10 @@ fn a_bundle_carries_the_staple_and_verifies_offline_at_any_age() {
     let digest = countersign_core::values::digest::Sha512::of(&LogScene::signers(Some(policy())).bytes());
     let digest = digest.to_prefixed();
     let verify = ["verify", "app.tar.gz", "--bundle", "b.json", "--signers-digest", &digest];
-    offline.run(&verify).ok().says(&[
-        "fresh as of",
-        "by 3 of 4 witnesses",
-        "1 release was completed later: 2.0",
-    ]);
+    offline
+        .run(&verify)
+        .ok()
+        .says(&["fresh as of", "by 3 of 4 witnesses", "1 release was completed later: 2.0"]);
     let refused = offline.run(&[&verify[..], &["--max-age", "1d"]].concat()).failed(3);
     refused.says(&["2 days old", "--max-age allows 1 day"]);
     offline.run(&[&verify[..], &["--max-age", "3d"]].concat()).ok();

@@ -37,9 +37,7 @@ fn masters_stop_thieves_who_hold_enough_admin_keys() {
     // An incident names the time that is left.
     let key = person("bob").key();
     scene.run_as(&masters, "mia", &["incident", "--steal", &key]).ok().says(&[
-        "all signatures are there; it takes effect on",
-        ", which takes effect on",
-        "have to veto it",
+        "all signatures are there; it takes effect on", ", which takes effect on", "have to veto it",
     ]);
     let report = scene.run_as(&masters, "mia", &["incident", "--steal", &key, "--json"]).ok().json();
     assert!(report["projects"][0]["open"][0]["waits_until"].is_string(), "{report}");
@@ -54,11 +52,7 @@ fn masters_stop_thieves_who_hold_enough_admin_keys() {
     scene.run_as(&masters, "mia", &["veto", &active, "--reason", "x", "--yes"]).failed(2);
     let begun = scene.run_as(&masters, "mia", &["veto", &id, "--reason", "keys were stolen", "--yes"]).ok();
     begun.says(&[
-        "joins",
-        "takes effect on",
-        "keys were stolen",
-        "Other masters join it",
-        "it has 1 of 2; 1 more from",
+        "joins", "takes effect on", "keys were stolen", "Other masters join it", "it has 1 of 2; 1 more from",
     ]);
     scene.run_as(&masters, "mia", &["veto", &id, "--yes"]).ok().says(&["You signed the veto"]);
     let status = scene.run_as(&masters, "max", &["status", &id]).ok();

@@ -9,12 +9,8 @@ use crate::support::html::{Html, key_page, open, short_key, visit};
 use crate::support::{Connection, Person, SignersFile, World, days_ago};
 
 const ATTACKS: [&str; 6] = [
-    "<script>alert(1)</script>",
-    "\"><img src=x onerror=alert(1)>",
-    "'><svg onload=alert(1)>",
-    "</title></h1><base href=//evil.example>",
-    "&lt;b&gt; &#x3c;i&#x3e;",
-    "javascript:alert(1)",
+    "<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "'><svg onload=alert(1)>",
+    "</title></h1><base href=//evil.example>", "&lt;b&gt; &#x3c;i&#x3e;", "javascript:alert(1)",
 ];
 
 fn file_of(people: &[Value]) -> SignersFile {
@@ -78,10 +74,7 @@ fn names_of_files_are_text_and_their_addresses_stay_on_the_web() {
     let alice = Person::named("alice");
     let world = World::with_project(&SignersFile::of(1, &[&alice]), &[&alice]);
     let names = [
-        "<script>alert(1)</script>.gz",
-        "\"><img src=x onerror=alert(1)>",
-        "a'b $(reboot) `x`",
-        "ü&amp;.txt",
+        "<script>alert(1)</script>.gz", "\"><img src=x onerror=alert(1)>", "a'b $(reboot) `x`", "ü&amp;.txt",
     ];
     let lines: String = names.iter().map(|name| format!("{}  {name}\n", "a".repeat(64))).collect();
     let url = world.publish_checksums("acme/app/1.0", &lines);

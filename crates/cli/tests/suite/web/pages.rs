@@ -62,12 +62,7 @@ fn sizes_are_shown_where_they_are_known_and_rounded() {
     forge.register_release(&forge.forge.put_release("acme/app", "v1.0", &assets)).ok();
     let page = open(&forge.world.server, &format!("/p/{}", forge.forge.index_path("acme/app", "v1.0")));
     page.says(&[
-        "File Size Digest",
-        " a 999 bytes sha256:",
-        " b 1.0 kB",
-        " c 100.0 kB",
-        " d 1 byte ",
-        " e 0 bytes",
+        "File Size Digest", " a 999 bytes sha256:", " b 1.0 kB", " c 100.0 kB", " d 1 byte ", " e 0 bytes",
     ]);
     page.says(&["v1.0 collecting", "Whole digests, SHA-512"]);
 }

@@ -179,15 +179,9 @@ fn files_that_look_alike_change_no_status() {
     log.complete(INDEX, "index");
     let mut change = Change::new("x");
     for name in [
-        ".metadata.json",
-        ".signatures.json.pending",
-        ".signatures.json.revoked",
-        ".revocation.json.pending",
-        ".revocation.json.signatures.json",
-        ".revocation.json.signatures.json.pending",
-        ".revocation.json.request.json",
-        ".signers.json",
-        "",
+        ".metadata.json", ".signatures.json.pending", ".signatures.json.revoked", ".revocation.json.pending",
+        ".revocation.json.signatures.json", ".revocation.json.signatures.json.pending",
+        ".revocation.json.request.json", ".signers.json", "",
     ] {
         change.write(path(&format!("{INDEX}{name}")), b"x".as_slice());
     }

@@ -49,15 +49,8 @@ fn a_bundle_holds_index_signatures_history_metadata_revocation_and_time() {
     let document: Value = serde_json::from_str(&written(revoked())).expect("JSON");
     let names: Vec<&str> = document.as_object().expect("an object").keys().map(String::as_str).collect();
     let mut expected = [
-        "version",
-        "bundled_at",
-        "index_path",
-        "index",
-        "signatures",
-        "signers_file_digest",
-        "signers_history",
-        "revocation",
-        "staple",
+        "version", "bundled_at", "index_path", "index", "signatures", "signers_file_digest",
+        "signers_history", "revocation", "staple",
     ];
     expected.sort_unstable();
     let mut sorted = names;
@@ -191,13 +184,9 @@ static WHOLE: LazyLock<[Value; 2]> = LazyLock::new(|| {
 });
 
 const SIGNED_TEXTS: [&str; 7] = [
-    "/index",
-    "/signers_history/entries/0/signers_config",
-    "/signers_history/entries/0/metadata",
-    "/signers_history/entries/1/signers_config",
-    "/signers_history/entries/1/metadata",
-    "/revocation/document",
-    "/revocation/request/payload",
+    "/index", "/signers_history/entries/0/signers_config", "/signers_history/entries/0/metadata",
+    "/signers_history/entries/1/signers_config", "/signers_history/entries/1/metadata",
+    "/revocation/document", "/revocation/request/payload",
 ];
 
 #[derive(Debug, Clone, Copy)]

@@ -188,16 +188,8 @@ fn only_an_index_and_a_pending_signers_file_are_signed() {
     let revocation = format!("{INDEX}.revocation.json");
     let superseded = format!("{PROJECT}/svc.signers.superseded/0123456789abcdef/svc.signers.json");
     for other in [
-        ACTIVE,
-        &active_metadata,
-        PENDING_METADATA,
-        HISTORY,
-        &revocation,
-        &superseded,
-        PROJECT,
-        "svc.signers.json",
-        "svc.signers.pending/svc.signers.json",
-        "x",
+        ACTIVE, &active_metadata, PENDING_METADATA, HISTORY, &revocation, &superseded, PROJECT,
+        "svc.signers.json", "svc.signers.pending/svc.signers.json", "x",
     ] {
         for mut request in [index_request(&good().index), proposal_of(&founded(PROJECT))] {
             let text = request.files[&request.path].clone();

@@ -179,14 +179,9 @@ fn other_metadata_of_the_same_signers_file_is_a_changed_past() {
 fn projects_do_not_lie_in_one_another_whatever_their_letter_case() {
     let store = accepted(&founded(PROJECT));
     for other in [
-        "https/github.com/443/acme/app/sub",
-        "https/github.com/443/acme/app/releases/tag/v1",
-        "https/github.com/443/ACME/app/sub",
-        "https/github.com/443/acme",
-        "https/github.com/443/Acme",
-        "https/github.com/443",
-        "https/github.com/443/acme/App",
-        "https/github.com/443/ACME/APP",
+        "https/github.com/443/acme/app/sub", "https/github.com/443/acme/app/releases/tag/v1",
+        "https/github.com/443/ACME/app/sub", "https/github.com/443/acme", "https/github.com/443/Acme",
+        "https/github.com/443", "https/github.com/443/acme/App", "https/github.com/443/ACME/APP",
     ] {
         let past = Past::of(other).then(&founders(), &[&alice(), &bob(), &carol(), &dave()]);
         let expected = TrustError::Overlaps { accepted: path(PROJECT), shown: path(other) };
@@ -197,12 +192,8 @@ fn projects_do_not_lie_in_one_another_whatever_their_letter_case() {
         assert_mentions(&expected.to_string(), &[PROJECT, other]);
     }
     for other in [
-        "https/github.com/443/acme/app2",
-        "https/github.com/443/acme/ap",
-        "http/github.com/80/acme/app",
-        "https/github.com/8443/acme/app",
-        "https/github.com/443/acme/ápp",
-        PROJECT,
+        "https/github.com/443/acme/app2", "https/github.com/443/acme/ap", "http/github.com/80/acme/app",
+        "https/github.com/8443/acme/app", "https/github.com/443/acme/ápp", PROJECT,
     ] {
         assert_eq!(store.check_overlap(&path(other)), Ok(()), "{other}");
     }

@@ -125,12 +125,10 @@ fn the_pending_directory_becomes_the_active_one_and_nothing_is_left_behind() {
     assert_eq!(
         world.repo.names_below(PROJECT),
         [
-            "svc.signers.history/000001.json",
-            "svc.signers/svc.signers.json",
+            "svc.signers.history/000001.json", "svc.signers/svc.signers.json",
             "svc.signers/svc.signers.json.metadata.json",
             "svc.signers/svc.signers.json.metadata.json.signatures.json",
-            "svc.signers/svc.signers.json.registration.json",
-            "svc.signers/svc.signers.json.signatures.json",
+            "svc.signers/svc.signers.json.registration.json", "svc.signers/svc.signers.json.signatures.json",
         ]
     );
     let active: Vec<String> = ["", ".metadata.json", ".registration.json"]

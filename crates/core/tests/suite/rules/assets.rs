@@ -58,9 +58,7 @@ fn a_release_is_stored_as_index_governing_copy_and_empty_signatures() {
     assert_eq!(
         world.repo.names_below(&format!("{PROJECT}/releases/tag/v1")),
         [
-            "svc.index.json",
-            "svc.index.json.registrant.json",
-            "svc.index.json.signatures.json.pending",
+            "svc.index.json", "svc.index.json.registrant.json", "svc.index.json.signatures.json.pending",
             "svc.index.json.signers.json"
         ]
     );

@@ -74,9 +74,7 @@ fn a_release_lies_in_no_other_directory_of_its_project() {
 #[test]
 fn an_index_names_the_project_that_contains_it() {
     for project in [
-        "https/github.com/443/acme/ap",
-        "https/github.com/443/acme/app2",
-        "https/github.com/443/acme/App",
+        "https/github.com/443/acme/ap", "https/github.com/443/acme/app2", "https/github.com/443/acme/App",
         INDEX,
     ] {
         let mut index = release_index("v1");
@@ -194,9 +192,7 @@ fn a_gitlab_asset_is_named_by_the_last_segment_of_its_link() {
     assert_eq!(place(format!("{base}/a%2Fb/downloads/app.tar.gz")), Ok(()));
     assert_eq!(place(format!("{base}/a/b/downloads/bin/linux/app.tar.gz")), Ok(()));
     for source in [
-        "a/downloads/app.tar.gz",
-        "a%2Fb/app.tar.gz",
-        "a%2Fb/downloads/app.tar.gz/x",
+        "a/downloads/app.tar.gz", "a%2Fb/app.tar.gz", "a%2Fb/downloads/app.tar.gz/x",
         "a%2Fbc/downloads/app.tar.gz",
     ] {
         assert!(place(format!("{base}/{source}")).is_err(), "{source}");

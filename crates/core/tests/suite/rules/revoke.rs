@@ -39,12 +39,8 @@ fn a_revoked_file_keeps_its_signatures_under_another_name() {
     assert_eq!(
         names(&world),
         [
-            "",
-            ".revocation.json",
-            ".revocation.json.signatures.json",
-            ".revocation.json.signers.json",
-            ".signatures.json.revoked",
-            ".signers.json",
+            "", ".revocation.json", ".revocation.json.signatures.json", ".revocation.json.signers.json",
+            ".signatures.json.revoked", ".signers.json",
         ]
     );
     assert_eq!(world.repo.text(&format!("{INDEX}.signatures.json.revoked")), signatures);

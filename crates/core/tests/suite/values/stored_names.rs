@@ -99,16 +99,7 @@ proptest! {
 #[test]
 fn ordinary_names_are_accepted() {
     for name in [
-        "v1.0.0",
-        "release-2026",
-        "1.0~rc.x",
-        ".hidden",
-        "Ünïcode",
-        "日本",
-        "svc",
-        "svcs.x",
-        "a~",
-        "~a",
+        "v1.0.0", "release-2026", "1.0~rc.x", ".hidden", "Ünïcode", "日本", "svc", "svcs.x", "a~", "~a",
         "~x1",
     ] {
         assert!(is_storable(name), "{name:?} is refused");

@@ -243,8 +243,7 @@ fn of_forms() -> Vec<Vector> {
         form("bundle-with-a-staple-that-is-none", "\"staple\": null", "\"staple\": {}"),
         form("bundle-with-an-unknown-field", "\"version\": 2,", "\"version\": 2,\n  \"trusted\": true,"),
         form(
-            "path-that-is-not-normalised",
-            "\"index_path\": \"https/github.com/443/",
+            "path-that-is-not-normalised", "\"index_path\": \"https/github.com/443/",
             "\"index_path\": \"https/github.com/",
         ),
     ]

@@ -385,11 +385,8 @@ fn a_key_that_becomes_a_fido_key_is_told_and_what_it_cannot_sign() {
     let current = file("artifact 2: alice 1, bob 2").write();
     let current = String::from_utf8(current).unwrap();
     let marked = current.replacen("\"pubkey\"", "\"format\": \"sk-ssh-ed25519\", \"pubkey\"", 1);
-    let asked = marked.replacen(
-        "\"artifact_signers\"",
-        "\"formats\": [\"ssh\", \"minisign\"], \"artifact_signers\"",
-        1,
-    );
+    let asked = marked
+        .replacen("\"artifact_signers\"", "\"formats\": [\"ssh\", \"minisign\"], \"artifact_signers\"", 1);
     let [current, proposed] = [current, asked].map(|text| SignersFile::parse(text.as_bytes()).unwrap());
     let is_fido = "alice (#1) is a FIDO key: it signs only if someone touches it";
     assert!(told(&list_changes(Some(&current), &proposed)).contains(&is_fido.to_owned()));

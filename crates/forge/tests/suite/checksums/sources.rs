@@ -56,12 +56,8 @@ fn a_listed_file_lies_beside_its_checksums_file() {
 fn files_of_several_places_are_refused() {
     let first = "https://files.example/a/X";
     for other in [
-        "http://files.example/a/Y",
-        "https://files.example:8443/a/Y",
-        "https://other.example/a/Y",
-        "https://files.example/b/Y",
-        "https://files.example/A/Y",
-        "https://files.example/a/b/Y",
+        "http://files.example/a/Y", "https://files.example:8443/a/Y", "https://other.example/a/Y",
+        "https://files.example/b/Y", "https://files.example/A/Y", "https://files.example/a/b/Y",
         "https://files.example/Y",
     ] {
         assert!(matches!(problem(&[first, other]), UrlProblem::OtherDirectory { .. }), "{other}");

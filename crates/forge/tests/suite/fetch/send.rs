@@ -142,9 +142,7 @@ async fn what_a_url_tells_without_its_name_being_resolved_can_be_checked_before(
     let check = |text: &str| fetcher.check_target(&Url::parse(text).unwrap());
     assert_eq!(check("https://hooks.example/x"), Ok(()));
     for url in [
-        "http://hooks.example/x",
-        "https://10.0.0.1/x",
-        "https://u:p@hooks.example/x",
+        "http://hooks.example/x", "https://10.0.0.1/x", "https://u:p@hooks.example/x",
         "ftp://hooks.example/x",
     ] {
         let text = check(url).unwrap_err().to_string();

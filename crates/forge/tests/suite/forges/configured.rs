@@ -11,9 +11,7 @@ use crate::support::{forge::config, problem_of};
 fn every_form_of_a_release_url_names_a_tag_and_a_directory() {
     let table = [
         (
-            "https://github.com/acme/app/releases/tag/v1.0",
-            "https/github.com/443/acme/app",
-            "v1.0",
+            "https://github.com/acme/app/releases/tag/v1.0", "https/github.com/443/acme/app", "v1.0",
             "https://api.github.com/repos/acme/app/releases/tags/v1.0",
         ),
         (
@@ -35,9 +33,7 @@ fn every_form_of_a_release_url_names_a_tag_and_a_directory() {
             "https://gitlab.com/api/v4/projects/g%2Fs%2Fapp/releases/a%2Fb",
         ),
         (
-            "http://lab.example/g/app/-/releases/v1",
-            "http/lab.example/80/g/app",
-            "v1",
+            "http://lab.example/g/app/-/releases/v1", "http/lab.example/80/g/app", "v1",
             "http://lab.example/api/v4/projects/g%2Fapp/releases/v1",
         ),
         (
@@ -61,14 +57,10 @@ fn every_form_of_a_release_url_names_a_tag_and_a_directory() {
 #[test]
 fn other_pages_of_a_forge_are_not_releases() {
     for url in [
-        "https://github.com/acme/app/releases/latest",
-        "https://github.com/acme/app/releases/tag/",
-        "https://github.com/acme/app/releases/tag/v1/",
-        "https://github.com/acme/app/releases/download/v1/x",
-        "https://github.com/acme/app/tree/v1",
-        "https://gitlab.com/app/-/releases/v1",
-        "https://gitlab.com/acme/app/-/releases",
-        "https://gitlab.com/acme/app/-/tags/v1",
+        "https://github.com/acme/app/releases/latest", "https://github.com/acme/app/releases/tag/",
+        "https://github.com/acme/app/releases/tag/v1/", "https://github.com/acme/app/releases/download/v1/x",
+        "https://github.com/acme/app/tree/v1", "https://gitlab.com/app/-/releases/v1",
+        "https://gitlab.com/acme/app/-/releases", "https://gitlab.com/acme/app/-/tags/v1",
         "https://codeberg.org/acme/app/-/releases/v1",
     ] {
         let problem = release(url).unwrap_err();
@@ -98,15 +90,10 @@ fn a_token_goes_to_the_api_alone_and_is_never_shown() {
     assert!(is_for("https://api.lab.example/v4/projects/g%2Fapp/x"));
     assert!(is_for("https://api.lab.example:443/v4/projects/G%2fApp"));
     for url in [
-        "https://lab.example/",
-        "https://lab.example/g/app/x",
-        "https://lab.example/v4/projects/g%2Fapp/x",
-        "http://api.lab.example/v4/projects/g%2Fapp/x",
-        "https://api.lab.example:8443/v4/projects/g%2Fapp/x",
-        "https://api.lab.example/v4/projects/g%2Fapp2/x",
-        "https://api.lab.example/v4/projects/24/x",
-        "https://api.lab.example/v4/x",
-        "https://api.lab.example/",
+        "https://lab.example/", "https://lab.example/g/app/x", "https://lab.example/v4/projects/g%2Fapp/x",
+        "http://api.lab.example/v4/projects/g%2Fapp/x", "https://api.lab.example:8443/v4/projects/g%2Fapp/x",
+        "https://api.lab.example/v4/projects/g%2Fapp2/x", "https://api.lab.example/v4/projects/24/x",
+        "https://api.lab.example/v4/x", "https://api.lab.example/",
     ] {
         assert!(!is_for(url), "{url}");
     }
@@ -163,17 +150,8 @@ fn hosts_of_configured_forges_are_exceptions_and_known_ones_are_not() {
         guard.check_address(Reach::PublicAndExceptions, &host, private, port).is_ok()
     };
     let hosts = [
-        "10.0.0.7",
-        "127.0.0.1",
-        "ghe.example",
-        "hub.example",
-        "inner.example",
-        "lab.example",
-        "raw.ghe.example",
-        "github.com",
-        "api.github.com",
-        "raw.githubusercontent.com",
-        "gitlab.com",
+        "10.0.0.7", "127.0.0.1", "ghe.example", "hub.example", "inner.example", "lab.example",
+        "raw.ghe.example", "github.com", "api.github.com", "raw.githubusercontent.com", "gitlab.com",
         "other.example",
     ];
     let ports = [80, 443, 1, 3000, 3001, 8080, 8443, 9000];

@@ -69,9 +69,7 @@ async fn an_asset_above_the_limit_is_refused_announced_or_not() {
 #[tokio::test]
 async fn an_asset_is_not_read_from_a_private_address_nor_without_end() {
     for target in [
-        "http://10.0.0.1/x",
-        "http://169.254.169.254/latest/meta-data",
-        "https://127.0.0.2/x",
+        "http://10.0.0.1/x", "http://169.254.169.254/latest/meta-data", "https://127.0.0.2/x",
         "file:///etc/passwd",
     ] {
         let fake = Fake::with_first_asset(ForgeKind::Forgejo, redirect(target)).await;

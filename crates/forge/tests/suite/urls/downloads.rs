@@ -24,15 +24,11 @@ fn problem(url: &str) -> UrlProblem {
 fn the_form_of_a_forges_download_leads_to_the_release_first() {
     let table = [
         (
-            "https://github.com/acme/app/releases/download/v1/app.tgz",
-            "github.com/443/acme/app",
-            "v1",
+            "https://github.com/acme/app/releases/download/v1/app.tgz", "github.com/443/acme/app", "v1",
             "app.tgz",
         ),
         (
-            "https://codeberg.org/acme/app/releases/download/v1/app.tgz",
-            "codeberg.org/443/acme/app",
-            "v1",
+            "https://codeberg.org/acme/app/releases/download/v1/app.tgz", "codeberg.org/443/acme/app", "v1",
             "app.tgz",
         ),
         ("https://git.example:8443/a/b/releases/download/v1/x", "git.example/8443/a/b", "v1", "x"),
@@ -95,8 +91,7 @@ fn after_the_release_come_the_files_own_directory_and_those_above() {
 #[test]
 fn the_page_of_a_release_on_a_known_forge_is_no_file() {
     for url in [
-        "https://github.com/acme/app/releases/tag/v1",
-        "https://codeberg.org/acme/app/releases/tag/v1",
+        "https://github.com/acme/app/releases/tag/v1", "https://codeberg.org/acme/app/releases/tag/v1",
         "https://gitlab.com/g/p/-/releases/v1",
     ] {
         let refused = locate_download(url).unwrap_err().to_string();
@@ -107,17 +102,13 @@ fn the_page_of_a_release_on_a_known_forge_is_no_file() {
 #[test]
 fn any_other_form_leads_to_directories_alone() {
     for url in [
-        "http://127.0.0.1:8080/x",
-        "https://files.example/app/v1/x",
+        "http://127.0.0.1:8080/x", "https://files.example/app/v1/x",
         // Without a tag, without a project, or deeper than a project is.
-        "https://files.example/o/r/releases/download/x",
-        "https://files.example/releases/download/v1/x",
+        "https://files.example/o/r/releases/download/x", "https://files.example/releases/download/v1/x",
         "https://files.example/r/releases/download/v1/x",
         "https://files.example/git/o/r/releases/download/v1/x",
-        "https://files.example/o/r/releases/tag/v1/x",
-        "https://files.example/o/r/downloads/v1/x",
-        "https://files.example/p/-/releases/v1/downloads/x",
-        "https://files.example/g/p/-/releases/v1/x",
+        "https://files.example/o/r/releases/tag/v1/x", "https://files.example/o/r/downloads/v1/x",
+        "https://files.example/p/-/releases/v1/downloads/x", "https://files.example/g/p/-/releases/v1/x",
         "https://files.example/g/p/-/releases/downloads/x",
         "https://files.example/g/p/-/releases/v1/downloads",
         "https://files.example/o/r/Releases/Download/v1/x",

@@ -53,17 +53,8 @@ fn odd_ports_are_refused() {
 #[test]
 fn only_absolute_http_urls_are_read() {
     for text in [
-        "",
-        "h/x",
-        "/x",
-        "//h/x",
-        "http:/h/x",
-        "http:h/x",
-        "file:///etc/passwd",
-        "ftp://h/x",
-        "javascript://h/x",
-        "git@github.com:acme/app",
-        "x-http://h/x",
+        "", "h/x", "/x", "//h/x", "http:/h/x", "http:h/x", "file:///etc/passwd", "ftp://h/x",
+        "javascript://h/x", "git@github.com:acme/app", "x-http://h/x",
     ] {
         assert_eq!(problem(text), UrlProblem::Scheme, "{text:?}");
     }
@@ -157,28 +148,9 @@ fn hosts_that_are_not_plain_names_are_refused() {
     let long_label = "a".repeat(64);
     let long_name = ["abcdefghi"; 26].join(".");
     for host in [
-        "[::1%25eth0]",
-        "[fe80::1%eth0]",
-        "[::1",
-        "::1",
-        "[]",
-        "[1.2.3.4]",
-        "[v1.x]",
-        "1.2.3.4.5",
-        "256.0.0.1",
-        "a..b",
-        ".a",
-        ".git",
-        "-a",
-        "a*b",
-        "a,b",
-        "a!b",
-        "a~1",
-        "a%00b",
-        "xn--a",
-        "foo.123",
-        &long_label,
-        &long_name,
+        "[::1%25eth0]", "[fe80::1%eth0]", "[::1", "::1", "[]", "[1.2.3.4]", "[v1.x]", "1.2.3.4.5",
+        "256.0.0.1", "a..b", ".a", ".git", "-a", "a*b", "a,b", "a!b", "a~1", "a%00b", "xn--a", "foo.123",
+        &long_label, &long_name,
     ] {
         let text = format!("http://{host}/x");
         assert!(matches!(problem(&text), UrlProblem::Host(_)), "{host}: {}", problem(&text));

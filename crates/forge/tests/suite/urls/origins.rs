@@ -72,10 +72,8 @@ fn a_known_forge_has_its_raw_files_where_everybody_knows() {
     let url = "https://raw.githubusercontent.com/o/r/main/svc.signers.json";
     assert!(check(Github, url, "https/git.corp/443/o/r").is_err());
     for project in [
-        "http/github.com/80/acme/app",
-        "https/github.com/8443/acme/app",
-        "https/raw.githubusercontent.com/443/acme/app",
-        "https/objects.githubusercontent.com/443/acme/app",
+        "http/github.com/80/acme/app", "https/github.com/8443/acme/app",
+        "https/raw.githubusercontent.com/443/acme/app", "https/objects.githubusercontent.com/443/acme/app",
     ] {
         assert!(check(Github, "https://evil.example/acme/app/main/svc.signers.json", project).is_err());
     }

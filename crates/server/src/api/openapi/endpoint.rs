@@ -134,9 +134,7 @@ impl Section {
     fn texts(self) -> (&'static str, &'static str, &'static str) {
         match self {
             Self::Changing => (
-                "Projects and releases",
-                "projects",
-                "Who signs for a project, and which releases there are.",
+                "Projects and releases", "projects", "Who signs for a project, and which releases there are.",
             ),
             Self::Signing => ("Signing", "signing", "What waits for signatures, and how to submit them."),
             Self::Reading => {

@@ -38,10 +38,7 @@ pub(crate) fn show(app: &App, kinds: &RequestKinds) -> impl IntoResponse + use<>
     let followers = &app.followers;
     let states = [("reading", followers.reading.held()), ("waiting", followers.waiting.held())];
     page.values(
-        "countersign_journal_followers",
-        "Requests for the journal, by what they do.",
-        "state",
-        states,
+        "countersign_journal_followers", "Requests for the journal, by what they do.", "state", states,
     );
     let help = "Commits that were sent to followers.";
     page.value("countersign_journal_commits_sent_total", help, followers.sent.get());

@@ -402,8 +402,7 @@ impl DatabaseTable {
     pub(crate) fn resolve(self, given: Option<GivenDatabase>) -> Result<Option<NodeSettings>, ConfigError> {
         if self.url.is_some() && self.url_file.is_some() {
             return Err(ConfigError::value(
-                "database.url",
-                "there is `database.url_file` as well: leave one out",
+                "database.url", "there is `database.url_file` as well: leave one out",
             ));
         }
         let database = match (given, self.url, self.url_file) {

@@ -14,40 +14,14 @@ fn check(version: Version, hosts: &[&str]) -> Result<(), ApiError> {
 #[test]
 fn a_host_is_a_name_or_an_address_and_perhaps_a_port() {
     for host in [
-        "localhost",
-        "sign.example.org",
-        "sign.example.org:8443",
-        "sign.example.org:",
-        "127.0.0.1:3000",
-        "[::1]",
-        "[::1]:3000",
-        "[v7.x:y]",
-        "b%C3%BCcher.example",
-        "under_score",
-        "",
+        "localhost", "sign.example.org", "sign.example.org:8443", "sign.example.org:", "127.0.0.1:3000",
+        "[::1]", "[::1]:3000", "[v7.x:y]", "b%C3%BCcher.example", "under_score", "",
     ] {
         check(Version::HTTP_11, &[host]).unwrap();
     }
     for host in [
-        "a b",
-        "a/b",
-        "a@b",
-        "a:b",
-        "a:1:2",
-        "::1",
-        "[::1",
-        "[]",
-        "[::1]x",
-        "[::1]:x",
-        "a[b]",
-        "a%2",
-        "a%zz",
-        "\"a\"",
-        "<a>",
-        "a?",
-        "a#b",
-        "a\\b",
-        "a,b:1,c:2",
+        "a b", "a/b", "a@b", "a:b", "a:1:2", "::1", "[::1", "[]", "[::1]x", "[::1]:x", "a[b]", "a%2", "a%zz",
+        "\"a\"", "<a>", "a?", "a#b", "a\\b", "a,b:1,c:2",
     ] {
         let refused = check(Version::HTTP_11, &[host]).unwrap_err();
         assert_eq!(refused.status(), StatusCode::BAD_REQUEST, "{host}");

@@ -112,20 +112,12 @@ impl Story<'_> {
             _ => Value::Null,
         };
         let mut names = vec![
-            ".registrant.json",
-            ".formats.json",
-            ".objections.json",
-            ".earlier-objections.json",
-            ".withdrawn.json",
-            ".revocation.json.pending",
-            ".revocation.json.signatures.json.pending",
+            ".registrant.json", ".formats.json", ".objections.json", ".earlier-objections.json",
+            ".withdrawn.json", ".revocation.json.pending", ".revocation.json.signatures.json.pending",
         ];
         if bundle.is_null() {
             names.extend([
-                "",
-                ".signers.json",
-                ".signatures.json.pending",
-                ".signatures.json.revoked",
+                "", ".signers.json", ".signatures.json.pending", ".signatures.json.revoked",
                 ".revocation.json",
             ]);
         }
@@ -137,14 +129,8 @@ impl Story<'_> {
     fn tell_project(&self, project: &str) -> Vec<u8> {
         let pending = format!("{project}/svc.signers.pending/svc.signers.json");
         let names = [
-            "",
-            ".signatures.json.pending",
-            ".metadata.json",
-            ".metadata.json.signatures.json.pending",
-            ".registration.json",
-            ".agreed.json",
-            ".veto.json.pending",
-            ".veto.json.signatures.json.pending",
+            "", ".signatures.json.pending", ".metadata.json", ".metadata.json.signatures.json.pending",
+            ".registration.json", ".agreed.json", ".veto.json.pending", ".veto.json.signatures.json.pending",
         ];
         let mut files = self.files(names.iter().map(|name| format!("{pending}{name}")));
         let veto = format!("{project}/svc.signers.vetoed/svc.veto.json");
