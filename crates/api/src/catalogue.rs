@@ -81,6 +81,37 @@ json_fields!(part WaitingFile {
     objections: or_default, rebuilds: maybe, waits_until: maybe, completes: or_default,
 });
 
+impl WaitingFile {
+    /// What waits, of which nothing more is known.
+    pub fn new(
+        kind: WaitingKind,
+        file_path: RepoPath,
+        project_id: RepoPath,
+        tally: Tally,
+        since: Timestamp,
+    ) -> Self {
+        let Tally { collected, needed } = tally;
+        let (tag, by, reason, rebuilds, waits_until) = Default::default();
+        let (roles, objections, completes) = Default::default();
+        Self {
+            kind,
+            file_path,
+            project_id,
+            tag,
+            collected,
+            needed,
+            roles,
+            since,
+            by,
+            reason,
+            objections,
+            rebuilds,
+            waits_until,
+            completes,
+        }
+    }
+}
+
 /// What waits for a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct KeyPendingResponse {

@@ -8,7 +8,8 @@ use countersign_core::values::{key::KeyFormat, key::PublicKey, other_format::Oth
 use crate::log_change::{LogChange, list_log_changes};
 use crate::strength::{KeyCount, count_needed, effective_groups};
 use crate::words::{
-    rebuilt_files_text, rule_text, shown_group, shown_groups, shown_hours, shown_signer, shown_signers,
+    rebuilt_files_text, role_titles, rule_text, shown_group, shown_groups, shown_hours, shown_signer,
+    shown_signers,
 };
 
 /// One change; `Display` says it in a sentence. A key of the current file appears under the name that this file gives it:
@@ -486,18 +487,18 @@ impl fmt::Display for SignersChange {
                 write!(f, "{mark}: {after} can {}; before, it took {before}", power_of(*role))
             }
             Self::Joined { signer, roles } => {
-                write!(f, "{} joins as {}", shown_signer(signer), shown_titles(roles))
+                write!(f, "{} joins as {}", shown_signer(signer), role_titles(roles))
             }
             Self::Left { signer, roles } => {
-                write!(f, "{} leaves, and was {}", shown_signer(signer), shown_titles(roles))
+                write!(f, "{} leaves, and was {}", shown_signer(signer), role_titles(roles))
             }
             Self::RolesChanged { signer, gained, lost } => {
                 write!(f, "{} stays", shown_signer(signer))?;
                 if !gained.is_empty() {
-                    write!(f, ", becomes {}", shown_titles(gained))?;
+                    write!(f, ", becomes {}", role_titles(gained))?;
                 }
                 if !lost.is_empty() {
-                    write!(f, ", is no longer {}", shown_titles(lost))?;
+                    write!(f, ", is no longer {}", role_titles(lost))?;
                 }
                 Ok(())
             }
@@ -566,17 +567,6 @@ fn write_renamed(f: &mut fmt::Formatter<'_>, before: &Signer, after: &Signer) ->
             write!(f, "{} gets another name: {}", shown_signer(before), shown_signer(after))
         }
     }
-}
-
-fn shown_titles(roles: &[Role]) -> String {
-    let title = |role: &Role| match role {
-        Role::Artifact => "artifact signer",
-        Role::Admin => "admin",
-        Role::Master => "master",
-        Role::Revocation => "revoker",
-        Role::Builder => "builder",
-    };
-    roles.iter().map(title).collect::<Vec<_>>().join(" and ")
 }
 
 fn power_of(role: Role) -> &'static str {

@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use countersign_core::documents::layout;
-use countersign_core::documents::signers::{FilePattern, Group, Signer, SignersFile};
+use countersign_core::documents::signers::{FilePattern, Group, Role, Signer, SignersFile};
 use countersign_core::documents::transparency::WitnessGroup;
 use countersign_core::log::record::{LoggedState, Record, ReleaseRecord};
 use countersign_core::rules::quorum::Tally;
 use countersign_core::values::shown::{marked_name, plural, quoted, shown_text};
 use countersign_core::values::{path::RepoPath, verifier_key::VerifierKey};
+
+use crate::progress::list_called;
 
 /// A name never stands without its key (D39).
 pub fn shown_signer(signer: &Signer) -> String {
@@ -43,6 +45,22 @@ pub fn shown_groups(groups: &[Group]) -> String {
 /// Says what a group needs, as in `any 2 of 3 keys`.
 pub fn rule_text(threshold: usize, size: usize) -> String {
     format!("any {threshold} of {size} key{}", plural(size))
+}
+
+/// What a person with a key in a role is called.
+pub fn role_title(role: Role) -> &'static str {
+    match role {
+        Role::Artifact => "artifact signer",
+        Role::Admin => "admin",
+        Role::Master => "master",
+        Role::Revocation => "revoker",
+        Role::Builder => "builder",
+    }
+}
+
+/// What a person with a key in these roles is, as in `artifact signer, admin and revoker`.
+pub fn role_titles(roles: &[Role]) -> String {
+    list_called(roles.iter().copied().map(role_title), " and ")
 }
 
 // What is wanted of builders (D259), in words.

@@ -277,17 +277,6 @@ pub(crate) struct GivenGroup {
     pub(crate) keys: Vec<String>,
 }
 
-/// The option that gives the keys of a role, and the word for it in `--threshold` and `--add`.
-pub(crate) fn role_option(role: Role) -> &'static str {
-    match role {
-        Role::Artifact => "artifact",
-        Role::Admin => "admin",
-        Role::Master => "master",
-        Role::Revocation => "revocation",
-        Role::Builder => "builder",
-    }
-}
-
 /// Names a group: its role, and which of the role's groups it is.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GroupName {
@@ -316,7 +305,7 @@ impl GroupName {
             None => (group, None),
         };
         // What is no role is the beginning of a key.
-        let Some(role) = Role::ALL.into_iter().find(|role| role_option(*role) == name) else {
+        let Some(role) = Role::ALL.into_iter().find(|role| role.name() == name) else {
             return Ok(plain);
         };
         let number =
@@ -332,7 +321,7 @@ impl GroupName {
     }
 
     pub(crate) fn name(self) -> String {
-        let name = role_option(self.role);
+        let name = self.role.name();
         self.number.map_or_else(|| name.to_owned(), |number| format!("{name}.{}", number + 1))
     }
 }
@@ -356,7 +345,7 @@ const THRESHOLD: &str = "threshold";
 impl GroupArgs {
     fn declare(command: Command) -> Command {
         let command = Role::ALL.into_iter().fold(command, |command, role| {
-            let name = role_option(role);
+            let name = role.name();
             let keys = Arg::new(name).long(name).num_args(1..).action(ArgAction::Append).value_name("KEY");
             command.arg(keys.required(role == Role::Artifact).help(role_help(role)))
         });
@@ -373,7 +362,7 @@ impl GroupArgs {
     fn read(matches: &ArgMatches) -> Self {
         let thresholds = matches.get_many::<String>(THRESHOLD);
         Self {
-            roles: Role::ALL.map(|role| (role, read_occurrences(matches, role_option(role)))).into(),
+            roles: Role::ALL.map(|role| (role, read_occurrences(matches, role.name()))).into(),
             thresholds: thresholds.map(|texts| texts.cloned().collect()).unwrap_or_default(),
         }
     }

@@ -2,22 +2,19 @@
 //! verify; whether their authors are the right ones, each command finds out.
 
 use countersign_api::state::{DroppedReleases, LogAnswer, StateResponse};
-use countersign_core::documents::{
-    history::Agreement, history::History, layout, signatures::SignatureSet, signers::SignersFile,
-    statement::Veto,
-};
+use countersign_core::documents::{history::Agreement, history::History, layout, signers::SignersFile};
 use countersign_core::proof::state::{State, StateSubject};
-use countersign_core::rules::decide::statement::{VetoRecord, list_records};
 use countersign_core::rules::snapshot::{ReadError, Scratch, Snapshot as _};
 use countersign_core::values::shown::{plural, quoted};
 use countersign_core::values::{
     bounds::STATE_BYTES, digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath, time::Timestamp,
     wire::routes,
 };
-use countersign_explain::progress::Names;
+use countersign_explain::describe::proposal::{VetoedProposal, list_vetoed};
+use countersign_explain::{progress::Names, words::shown_signer};
 use serde_json::{Value, json};
 
-use crate::words::{error::CliError, output::quote, table::People, table::when_text};
+use crate::words::{error::CliError, output::quote, table::when_text};
 use crate::{client::ServerClient, client::now, settings::trust::TrustFile};
 
 /// What of a path is asked for.
@@ -229,53 +226,23 @@ pub(crate) fn due_text(until: Timestamp) -> String {
     }
 }
 
-/// A proposal that the masters vetoed, the newest of its project. It is shown until the next activation (D136).
-pub(crate) struct Vetoed {
-    /// The digest of the signers file that was proposed.
-    pub(crate) digest: Sha512,
-    pub(crate) reason: String,
-    pub(crate) signed: SignatureSet,
+/// The proposal that the masters vetoed last. It is shown until the next activation (D136).
+pub(crate) fn find_vetoed(shown: &Shown) -> Result<Option<VetoedProposal>, CliError> {
+    let vetoed = list_vetoed(&shown.files, shown.project()).map_err(|error| shown.unusable(error))?;
+    Ok(vetoed.into_iter().next())
 }
 
-impl Vetoed {
-    /// A veto that no key signed is none.
-    pub(crate) fn find(shown: &Shown) -> Result<Option<Self>, CliError> {
-        let project = shown.project();
-        let Some(VetoRecord { path, .. }) =
-            list_records(&shown.files, project).ok().and_then(|mut all| all.pop())
-        else {
-            return Ok(None);
-        };
-        let document = shown.parsed(&path, Veto::parse)?.filter(|veto| veto.project_id == *project);
-        let signed = shown.parsed(&layout::signatures_of(&path), SignatureSet::parse)?.unwrap_or_default();
-        let document = document.filter(|_| !signed.entries.is_empty());
-        Ok(document.map(|document| Self {
-            digest: document.signers_file_digest,
-            reason: document.veto,
-            signed,
-        }))
-    }
+pub(crate) fn vetoed_json(vetoed: &VetoedProposal) -> Value {
+    let VetoedProposal { reason, vetoed_at, signed, .. } = vetoed;
+    let keys: Vec<PublicKey> = signed.iter().map(|member| member.signer.key).collect();
+    json!({"reason": reason, "vetoed_by": keys, "vetoed_at": vetoed_at})
+}
 
-    pub(crate) fn vetoed_at(&self) -> Option<Timestamp> {
-        self.signed.entries.values().map(|collected| collected.collected_at).max()
-    }
-
-    pub(crate) fn json(&self) -> Value {
-        json!({
-            "reason": self.reason,
-            "vetoed_by": self.signed.signers(),
-            "vetoed_at": self.vetoed_at().map(|at| at.to_string()),
-        })
-    }
-
-    /// Says who vetoed the proposal, when and why.
-    pub(crate) fn describe(&self, shown: &Shown) -> String {
-        let signers = shown.signers().ok().flatten();
-        let names = Names::of(&signers);
-        let who = People { names: &names, you: None }.list(self.signed.signers());
-        let at = self.vetoed_at().map(when_text).unwrap_or_default();
-        format!("by {who}, {at}, for the reason {}", quoted(&self.reason))
-    }
+/// Says who vetoed a proposal, when and why.
+pub(crate) fn vetoed_text(VetoedProposal { reason, vetoed_at, signed, .. }: &VetoedProposal) -> String {
+    let who: Vec<String> = signed.iter().map(|member| shown_signer(&member.signer)).collect();
+    let at = vetoed_at.map(when_text).unwrap_or_default();
+    format!("by {}, {at}, for the reason {}", who.join(", "), quoted(reason))
 }
 
 /// The releases that lose their signatures, as in `2 collecting releases: …`.

@@ -15,7 +15,7 @@ use countersign_forge::fetch::{Fetcher, Timeouts};
 use countersign_forge::pages::ProjectPages;
 
 use crate::client::session::{Reader, Session, no_server};
-use crate::client::{ServerClient, state::Shown, state::StateQuestion, state::Vetoed};
+use crate::client::{ServerClient, state::Shown, state::StateQuestion, state::find_vetoed};
 use crate::settings::{client_config::KnownServer, trust::TrustFile};
 use crate::words::{error::CliError, output, output::quote};
 
@@ -49,7 +49,7 @@ impl Session {
     /// The index, or the pending signers file, that a name stands for.
     pub(crate) async fn find_signable(&self, name: &ReleaseName, reader: Reader) -> Result<Target, CliError> {
         let (target, is_project) = self.find_named(name, reader).await?;
-        if !is_project || target.shown.contains(&target.path) || Vetoed::find(&target.shown)?.is_some() {
+        if !is_project || target.shown.contains(&target.path) || find_vetoed(&target.shown)?.is_some() {
             return Ok(target);
         }
         let project = target.shown.project();

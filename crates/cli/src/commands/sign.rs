@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::client::session::{KeyRing, Reader, Session};
-use crate::client::state::{Shown, Vetoed, dropped_text, find_due};
+use crate::client::state::{Shown, dropped_text, find_due, find_vetoed, vetoed_text};
 use crate::client::{ServerClient, targets::ReleaseName, targets::Target};
 use crate::commands::sign::request::{
     Gathered, Signing, check, check_asked, check_trust, find_signed, say_signed, state_text,
@@ -349,10 +349,10 @@ pub(super) fn gather(Target { path, shown, .. }: &Target) -> Result<Gathered, Cl
 
 fn absent(shown: &Shown, path: &RepoPath) -> Result<CliError, CliError> {
     if let Some(project) = layout::project_with_signers_at(path)
-        && let Some(vetoed) = Vetoed::find(shown)?
+        && let Some(vetoed) = find_vetoed(shown)?
     {
         return Ok(CliError::usage(
-            format!("the signers proposed for {project} were vetoed {}", vetoed.describe(shown)),
+            format!("the signers proposed for {project} were vetoed {}", vetoed_text(&vetoed)),
             "nothing is pending now; ask the masters",
         ));
     }

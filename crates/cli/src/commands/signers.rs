@@ -17,7 +17,7 @@ use countersign_explain::words::{describe_delay, describe_rebuilds, shown_signer
 use countersign_explain::{log_strength::LogStrength, strength};
 use serde_json::{Map, Value, json};
 
-use crate::args::{GroupName, SignersNewArgs, WantedRebuildArgs, role_option};
+use crate::args::{GroupName, SignersNewArgs, WantedRebuildArgs};
 use crate::client::session::{Reader, Session};
 use crate::client::{ServerClient, now, targets::ReleaseName, targets::ServerPath};
 use crate::commands::signers::log::{LogDraft, set_log};
@@ -42,7 +42,7 @@ pub(crate) fn make(args: &SignersNewArgs, output: Output) -> Result<(), CliError
     }
     draft.registrars = args.registrars.iter().map(|key| keys::parse_signer(key)).collect::<Result<_, _>>()?;
     set_log(&mut draft.log, &args.log)?;
-    let file = draft.finish(|role| format!("--{}", role_option(role)))?;
+    let file = draft.finish(|role| format!("--{}", role.name()))?;
     deliver(&file, args.output.as_deref(), output, json!({}))
 }
 
@@ -63,7 +63,7 @@ fn read_groups(
     let groups = if let [(None, _)] = thresholds { &all[..] } else { given };
     let numbered: BTreeMap<usize, usize> =
         thresholds.iter().map(|(number, needed)| (number.unwrap_or_default(), *needed)).collect();
-    let name = role_option(role);
+    let name = role.name();
     if given.is_empty() || numbered.len() != thresholds.len() || !numbered.keys().copied().eq(0..groups.len())
     {
         let (groups, given) = (given.len(), thresholds.len());
@@ -241,7 +241,7 @@ fn option_of(field: &str, keys: impl Fn(Role) -> String) -> Option<String> {
     let role = Role::ALL.into_iter().find(is_of);
     let option = match (first, role) {
         (_, Some(role)) if field.ends_with("threshold") => {
-            return Some(format!("--threshold {}:N", role_option(role)));
+            return Some(format!("--threshold {}:N", role.name()));
         }
         (_, Some(role)) => return Some(keys(role)),
         ("rebuilds", None) => "--rebuild-files",

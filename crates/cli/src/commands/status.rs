@@ -9,7 +9,8 @@ use countersign_explain::describe::release::describe_withdrawal;
 use serde_json::json;
 
 use crate::client::session::{Reader, Session};
-use crate::client::{state::Vetoed, targets::ReleaseName, targets::Target};
+use crate::client::state::{find_vetoed, vetoed_json, vetoed_text};
+use crate::client::{targets::ReleaseName, targets::Target};
 use crate::commands::download::say_newest;
 use crate::commands::status::standing::{Status, not_found, not_pending};
 use crate::evidence::release::{
@@ -56,12 +57,12 @@ pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliE
 /// What vetoed signers leave behind.
 fn show_vetoed(session: &Session, target: &Target, args: &StatusArgs) -> Result<(), CliError> {
     let Target { path, shown, .. } = target;
-    let vetoed = Vetoed::find(shown)?.ok_or_else(|| not_pending(path))?;
+    let vetoed = find_vetoed(shown)?.ok_or_else(|| not_pending(path))?;
     args.outputs.append(&[("INDEX", path.as_str()), ("STATE", "vetoed")])?;
     let name = session.name_of(path, None);
-    let said = vetoed.describe(shown);
+    let said = vetoed_text(&vetoed);
     let text = format!("{name}: {} {said}. Nothing is pending now", session.output.bad("vetoed"));
-    let mut value = vetoed.json();
+    let mut value = vetoed_json(&vetoed);
     value["file_path"] = json!(path.as_str());
     value["is_complete"] = json!(false);
     value["vetoed"] = json!(true);

@@ -80,6 +80,8 @@ pub struct BegunVeto {
 pub struct VetoedProposal {
     /// The path of the veto.
     pub path: RepoPath,
+    /// The digest of the signers file that was proposed.
+    pub digest: Sha512,
     pub reason: String,
     pub vetoed_at: Option<Timestamp>,
     pub signed: Vec<Member>,
@@ -160,7 +162,8 @@ pub fn tally_proposal(snapshot: &impl Snapshot, project: &RepoPath) -> Result<Op
     Ok(summarise_proposal(snapshot, project)?.map(|summary| summary.tally))
 }
 
-/// What the masters vetoed since the signers in force took effect, the newest first (D136).
+/// What the masters vetoed since the signers in force took effect, the newest first (D136). A veto that no key signed is
+/// none, and one about another project is not this project's.
 pub fn list_vetoed(snapshot: &impl Snapshot, project: &RepoPath) -> Result<Vec<VetoedProposal>, ReadError> {
     let records = list_records(snapshot, project)?;
     if records.is_empty() {
@@ -169,11 +172,13 @@ pub fn list_vetoed(snapshot: &impl Snapshot, project: &RepoPath) -> Result<Vec<V
     let current = stored::active_signers(snapshot, project)?.map(|active| active.file);
     let names = Names::of(current.as_deref());
     let describe = |VetoRecord { vetoed_at, path }| {
-        let reason = stored::parse_stored(&path, Veto::parse(&stored::require(snapshot, &path)?))?.veto;
+        let veto = stored::parse_stored(&path, Veto::parse(&stored::require(snapshot, &path)?))?;
         let set = stored::present_signatures(snapshot, &layout::signatures_of(&path))?;
-        Ok(VetoedProposal { path, reason, vetoed_at, signed: names.list_signed(&set) })
+        let is_veto = veto.project_id == *project && !set.entries.is_empty();
+        let (digest, signed) = (veto.signers_file_digest, names.list_signed(&set));
+        Ok(is_veto.then_some(VetoedProposal { path, digest, reason: veto.veto, vetoed_at, signed }))
     };
-    records.into_iter().rev().map(describe).collect()
+    records.into_iter().rev().filter_map(|record| describe(record).transpose()).collect()
 }
 
 /// How many collecting releases are looked at for signatures. A project can have ten times as many.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use countersign_core::documents::signers::{Group, Role, Signer};
 use countersign_core::values::key::PublicKey;
 use countersign_explain::difference::{GroupChange, SignersChange, key_format_words};
-use countersign_explain::words::shown_signer_name;
+use countersign_explain::words::{role_titles, shown_signer_name};
 use maud::{Markup, html};
 
 use crate::web::parts;
@@ -64,15 +64,15 @@ fn describe(change: &SignersChange, told: &BTreeSet<PublicKey>) -> Option<Markup
             html! { (parts::who(signer)) " " (key_format_words(signer.format)) }
         }
         SignersChange::Joined { signer, roles } => {
-            html! { (parts::who(signer)) " joins as " (titles(roles)) }
+            html! { (parts::who(signer)) " joins as " (role_titles(roles)) }
         }
         SignersChange::Left { signer, roles } => {
-            html! { (parts::who(signer)) " leaves, and was " (titles(roles)) }
+            html! { (parts::who(signer)) " leaves, and was " (role_titles(roles)) }
         }
         SignersChange::RolesChanged { signer, gained, lost } => html! {
             (parts::who(signer)) " stays"
-            @if !gained.is_empty() { ", becomes " (titles(gained)) }
-            @if !lost.is_empty() { ", is no longer " (titles(lost)) }
+            @if !gained.is_empty() { ", becomes " (role_titles(gained)) }
+            @if !lost.is_empty() { ", is no longer " (role_titles(lost)) }
         },
         SignersChange::Renamed { before, after } => match (&before.name, &after.name) {
             (None, _) => html! { (parts::key(before.key)) " gets the name " (name(after)) },
@@ -146,21 +146,5 @@ pub(super) fn left_to_default(role: Role) -> &'static str {
         Role::Master => "No masters: only the admins can change the signers.",
         Role::Revocation => "No revokers of their own: any one admin can revoke.",
         Role::Builder => "No builders: no one builds releases anew.",
-    }
-}
-
-pub(super) fn titles(roles: &[Role]) -> String {
-    let title = |role: &Role| match role {
-        Role::Artifact => "artifact signer",
-        Role::Admin => "admin",
-        Role::Master => "master",
-        Role::Revocation => "revoker",
-        Role::Builder => "builder",
-    };
-    let titles: Vec<_> = roles.iter().map(title).collect();
-    match titles.split_last() {
-        Some((last, [])) => (*last).to_owned(),
-        Some((last, others)) => format!("{} and {last}", others.join(", ")),
-        None => "signer".to_owned(),
     }
 }

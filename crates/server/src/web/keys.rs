@@ -5,6 +5,7 @@ use countersign_api::event::EventFilter;
 use countersign_core::values::wire::{PUBLIC_KEY_PREFIX, routes::KEY_PAGES};
 use countersign_core::values::{bounds::KEY_ENTRIES, key::PublicKey};
 use countersign_core::{documents::signers::Signer, rules::quorum::Tally};
+use countersign_explain::words::role_titles;
 use countersign_explain::{describe::release::summarise_release, reproduction::count_different};
 use countersign_store::Head;
 use countersign_store::catalogue::{Catalogue, Look};
@@ -13,7 +14,7 @@ use percent_encoding::percent_decode_str;
 
 use crate::http::error::ApiError;
 use crate::web::reply::{PageTrouble, Reply};
-use crate::web::{changes::titles, frame::Page, links, parts, visit::Visit};
+use crate::web::{frame::Page, links, parts, visit::Visit};
 
 pub(super) fn show(catalogue: &Catalogue, head: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
     let given = links::below(KEY_PAGES, &visit.path).unwrap_or_default();
@@ -146,7 +147,7 @@ fn listings(known: &KeyResponse) -> Markup {
                         li {
                             a.title.wrap href=(links::page(&listing.project_id)) { bdi { (links::shown_path(&listing.project_id)) } }
                             span {
-                                @if listing.registrar { "registrar" } @else { (titles(&listing.roles)) }
+                                @if listing.registrar { "registrar" } @else { (role_titles(&listing.roles)) }
                                 @if listing.name.is_some() {
                                     " " (parts::who(&Signer { name: listing.name.clone(), ..Signer::nameless(known.public_key) }))
                                 }

@@ -8,7 +8,8 @@ use countersign_api::catalogue::{
 use countersign_core::documents::signers::{Role, SignersFile, keys_of};
 use countersign_core::documents::{layout, signatures::SignatureSet};
 use countersign_core::rules::reproduction::Reproduction;
-use countersign_core::rules::{quorum, quorum::Consent, snapshot::ReadError, snapshot::Snapshot, stored};
+use countersign_core::rules::{quorum, quorum::Consent, quorum::Tally};
+use countersign_core::rules::{snapshot::ReadError, snapshot::Snapshot, stored};
 use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
 use countersign_explain::describe::proposal::summarise_proposal;
 use countersign_explain::describe::release::{RevocationDescription, summarise_release};
@@ -56,24 +57,13 @@ impl KnownRelease<'_> {
 
     /// A begun revocation, as something that waits for this key.
     pub(super) fn describe_begun(&self, begun: RevocationDescription, key: &PublicKey) -> WaitingFile {
+        let since = begun.signatures.first_signed().unwrap_or(begun.timestamp);
+        let signed = signers_with(&begun.signatures, key);
         WaitingFile {
-            kind: WaitingKind::Revocation,
-            file_path: self.path.clone(),
-            project_id: self.project.clone(),
-            tag: self.tag(),
-            collected: begun.tally.collected,
-            needed: begun.tally.needed,
-            roles: vec![Role::Revocation],
-            since: begun.signatures.first_signed().unwrap_or(begun.timestamp),
             by: begun.initiator,
-            objections: Vec::new(),
-            rebuilds: None,
-            waits_until: None,
-            completes: quorum::is_met(
-                &begun.signers.revocation_groups(),
-                &signers_with(&begun.signatures, key),
-            ),
+            completes: quorum::is_met(&begun.signers.revocation_groups(), &signed),
             reason: Some(begun.reason),
+            ..self.waiting(WaitingKind::Revocation, begun.tally, Role::Revocation, since)
         }
     }
 
@@ -87,24 +77,13 @@ impl KnownRelease<'_> {
         let release = summarise_release(snapshot, &self.path)?;
         let release = release.filter(|release| release.state == ReleaseState::Collecting);
         let Some(release) = release else { return Ok(None) };
+        let (since, signed) = (time_of(self.registered_at), signers_with(&release.signatures, key));
         Ok(Some(WaitingFile {
-            kind: WaitingKind::Release,
-            file_path: self.path.clone(),
-            project_id: self.project.clone(),
-            tag: self.tag(),
-            collected: release.tally.collected,
-            needed: release.tally.needed,
-            roles: vec![Role::Artifact],
-            since: time_of(self.registered_at),
             by: stored::registrant(snapshot, &self.path)?,
-            reason: None,
             objections: ListedObjection::list(&release.objections),
             rebuilds: release.reproduction.as_ref().map(ListedRebuilds::of),
-            waits_until: None,
-            completes: quorum::is_met(
-                release.signers.file.artifact_groups(),
-                &signers_with(&release.signatures, key),
-            ),
+            completes: quorum::is_met(release.signers.file.artifact_groups(), &signed),
+            ..self.waiting(WaitingKind::Release, release.tally, Role::Artifact, since)
         }))
     }
 
@@ -118,25 +97,22 @@ impl KnownRelease<'_> {
         let is_asked =
             |found: &Reproduction| release.state != ReleaseState::Revoked && list_asked(found).contains(key);
         let Some(reproduction) = release.reproduction.filter(is_asked) else { return Ok(None) };
+        let since = time_of(self.registered_at);
         Ok(Some(WaitingFile {
-            kind: WaitingKind::Rebuild,
-            file_path: self.path.clone(),
-            project_id: self.project.clone(),
-            tag: self.tag(),
-            collected: reproduction.tally.collected,
-            needed: reproduction.tally.needed,
-            roles: vec![Role::Builder],
-            since: time_of(self.registered_at),
             by: stored::registrant(snapshot, &self.path)?,
-            reason: None,
             objections: ListedObjection::list(&release.objections),
             rebuilds: Some(ListedRebuilds::of(&reproduction)),
-            waits_until: None,
             completes: reproduction.files.values().all(|agreed| {
                 let with_key = agreed.iter().copied().chain([*key]).collect();
                 quorum::is_met(reproduction.groups(), &with_key)
             }),
+            ..self.waiting(WaitingKind::Rebuild, reproduction.tally, Role::Builder, since)
         }))
+    }
+
+    fn waiting(&self, kind: WaitingKind, tally: Tally, role: Role, since: Timestamp) -> WaitingFile {
+        let file = WaitingFile::new(kind, self.path.clone(), self.project.clone(), tally, since);
+        WaitingFile { tag: self.tag(), roles: vec![role], ..file }
     }
 }
 
@@ -156,22 +132,19 @@ pub(super) fn describe_proposal(
     let Some(summary) = summarise_proposal(snapshot, project)? else { return Ok(None) };
     let consent = summary.consent();
     Ok(Some(WaitingFile {
-        kind: WaitingKind::Signers,
-        project_id: project.clone(),
-        tag: None,
-        collected: summary.tally.collected,
-        needed: summary.tally.needed,
         roles: asked_roles(consent, key),
-        since: summary.metadata.origin.retrieved_at,
         by: summary.submitter,
-        reason: None,
-        objections: Vec::new(),
-        rebuilds: None,
         waits_until: summary.waits_until,
         completes: [&summary.signatures, &summary.metadata_signatures]
             .into_iter()
             .all(|set| consent.is_complete(&signers_with(set, key))),
-        file_path: summary.path,
+        ..WaitingFile::new(
+            WaitingKind::Signers,
+            summary.path.clone(),
+            project.clone(),
+            summary.tally,
+            summary.metadata.origin.retrieved_at,
+        )
     }))
 }
 

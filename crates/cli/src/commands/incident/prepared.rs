@@ -17,7 +17,7 @@ use countersign_explain::incident::{
 use countersign_explain::words::{shown_hours, shown_signers};
 use serde_json::{Value, json};
 
-use crate::args::{IncidentArgs, role_option};
+use crate::args::IncidentArgs;
 use crate::commands::incident::fetched::{Findings, unreadable};
 use crate::commands::propose::place_beside;
 use crate::commands::signers::edit::without_keys;
@@ -355,7 +355,7 @@ impl<S: Snapshot> Planner<'_, S> {
     fn decide(&self, shortage: &KeyShortage, file: &str) -> ResponseStep {
         let KeyShortage { role, number, threshold, left } = shortage;
         let project = quote(self.incident.project.as_str());
-        let name = role_option(*role);
+        let name = role.name();
         let group = number.map_or_else(|| name.to_owned(), |number| format!("{name}.{number}"));
         let mut replace = String::new();
         let mut remove = String::new();

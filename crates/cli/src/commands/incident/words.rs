@@ -1,12 +1,12 @@
 //! The findings, for people and for programs.
 
 use countersign_core::values::{key::PublicKey, path::RepoPath, shown::quoted, time::Timestamp};
-use countersign_core::{documents::signers::Role, documents::signers::Signer, rules::quorum::ConditionKind};
+use countersign_core::{documents::signers::Signer, rules::quorum::ConditionKind};
 use countersign_explain::incident::{
     IncidentListing, ListingStanding, OpenKind, OpenMatter, ProjectIncident, SigningTimes, TouchedRebuild,
     TouchedRelease, TouchedRevocation, TouchedRotation,
 };
-use countersign_explain::{strength::Act, words::shown_signer};
+use countersign_explain::{strength::Act, words::role_title, words::shown_signer};
 use serde_json::{Value, json};
 
 use crate::{commands::incident::fetched::Findings, words::output::Output, words::table::when_text};
@@ -99,7 +99,7 @@ fn describe_project(incident: &ProjectIncident, output: Output) -> Vec<String> {
 }
 
 fn describe_listing(listing: &IncidentListing) -> String {
-    let mut roles: Vec<&str> = listing.roles.iter().map(|role| role_title(*role)).collect();
+    let mut roles: Vec<&str> = listing.roles.iter().copied().map(role_title).collect();
     if listing.is_registrar {
         roles.push("registrar");
     }
@@ -115,16 +115,6 @@ fn describe_listing(listing: &IncidentListing) -> String {
                 roles.join(", ")
             )
         }
-    }
-}
-
-fn role_title(role: Role) -> &'static str {
-    match role {
-        Role::Artifact => "artifact signer",
-        Role::Admin => "admin",
-        Role::Master => "master",
-        Role::Revocation => "revoker",
-        Role::Builder => "builder",
     }
 }
 

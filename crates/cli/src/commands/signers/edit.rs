@@ -7,7 +7,7 @@ use countersign_core::values::{key::PublicKey, shown::quoted, shown::shown_text}
 use countersign_explain::{difference::list_changes, strength};
 use serde_json::json;
 
-use crate::args::{GlobalArgs, GroupName, SignersEditArgs, role_option};
+use crate::args::{GlobalArgs, GroupName, SignersEditArgs};
 use crate::commands::signers::log::{LogDraft, set_log};
 use crate::commands::signers::{Draft, add_strength, deliver, describe_strength, find_signers, names_of};
 use crate::settings::client_config::ClientConfigFile;
@@ -119,7 +119,7 @@ impl Draft {
         }
         self.set_rebuilds(&args.rebuilds);
         if let Some(role) = founded.into_iter().find(|role| !set.contains(role)) {
-            let name = role_option(role);
+            let name = role.name();
             return Err(CliError::usage(
                 format!("{role} are new, and nothing says how many of them are needed"),
                 format!("pass --threshold {name}:N"),
@@ -143,7 +143,7 @@ impl Draft {
     }
 
     fn finish_after(&self, current: &SignersFile) -> Result<SignersFile, CliError> {
-        let next = self.finish(|role| format!("--add {}:KEY", role_option(role)))?;
+        let next = self.finish(|role| format!("--add {}:KEY", role.name()))?;
         if next.timestamp() <= current.timestamp() {
             return Err(CliError::other(
                 format!(
@@ -236,7 +236,7 @@ impl Draft {
         let GroupName { role, number } = group;
         let groups = self.roles.get_mut(&role).map(Vec::as_mut_slice).unwrap_or_default();
         let count = groups.len();
-        let name = role_option(role);
+        let name = role.name();
         if number.is_none() && count > 1 {
             return Err(CliError::usage(
                 format!("{role} have {count} groups"),

@@ -4,12 +4,13 @@ use countersign_api::catalogue::{ListedRelease, ReleaseState};
 use countersign_core::documents::layout;
 use countersign_core::documents::signers::{Group, Role, Signer, SignersFile};
 use countersign_core::values::{key::PublicKey, path::RepoPath, shown::marked_name};
-use countersign_explain::progress::Names;
 use countersign_explain::words::{Doubts, rebuilt_files_text, rule_text, shown_url};
+use countersign_explain::{describe::proposal::VetoedProposal, progress::Names};
 use serde_json::{Value, json};
 
 use crate::args::StatusArgs;
-use crate::client::{session::Session, state::Shown, state::Vetoed, targets::Target};
+use crate::client::state::{Shown, find_vetoed, vetoed_json, vetoed_text};
+use crate::client::{session::Session, targets::Target};
 use crate::commands::catalogue::{ReleaseListing, is_lacking, list_doubts};
 use crate::commands::signers::rebuilds_to_json;
 use crate::commands::status::standing::Status;
@@ -26,7 +27,7 @@ pub(super) async fn show(session: &Session, target: &Target, args: &StatusArgs) 
         signers: shown.signers()?,
         listed: ReleaseListing::find(client, project).await?,
         proposal: Status::find(shown, path)?,
-        vetoed: Vetoed::find(shown)?,
+        vetoed: find_vetoed(shown)?,
     };
     args.outputs.append(&[("INDEX", path.as_str()), ("STATE", standing.state_name())])?;
     let name = session.name_of(project, Some(project));
@@ -42,7 +43,7 @@ struct ProjectStanding<'a> {
     /// The signers that are proposed.
     proposal: Option<Status>,
     /// The veto that the masters agreed to last.
-    vetoed: Option<Vetoed>,
+    vetoed: Option<VetoedProposal>,
 }
 
 impl ProjectStanding<'_> {
@@ -105,7 +106,7 @@ impl ProjectStanding<'_> {
             lines.push(format!(
                 "  last veto   the proposed signers were {} {}",
                 output.bad("vetoed"),
-                vetoed.describe(self.shown)
+                vetoed_text(vetoed)
             ));
         }
         if let Some(proposal) = &self.proposal {
@@ -125,7 +126,7 @@ impl ProjectStanding<'_> {
             "collecting": self.collecting().collect::<Vec<_>>(),
             "revoking": self.revoking().collect::<Vec<_>>(),
             "proposal": self.proposal.as_ref().map(|proposal| proposal.json(pending)),
-            "last_veto": self.vetoed.as_ref().map(Vetoed::json),
+            "last_veto": self.vetoed.as_ref().map(vetoed_json),
         })
     }
 }

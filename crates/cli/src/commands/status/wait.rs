@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::args::StatusArgs;
 use crate::client::events::{EventFeed, Gaps, Next};
 use crate::client::{
-    ListenQuery, ServerClient, session::Session, state::Shown, state::Vetoed, targets::Target,
+    ListenQuery, ServerClient, session::Session, state::Shown, state::find_vetoed, targets::Target,
 };
 use crate::commands::status::standing::{Status, not_found, not_pending};
 use crate::evidence::release::{find_withdrawal, release_again, say_withdrawn};
@@ -191,7 +191,7 @@ fn gone_signers(
     let history = shown.history();
     // They can have come into force before the wait began (D181).
     let Some(digest) = digest else {
-        return match Vetoed::find(shown)? {
+        return match find_vetoed(shown)? {
             Some(vetoed) => Err(refused_by_masters(project, &vetoed.reason)),
             None if history.entries.is_empty() => Err(not_pending(path)),
             None => Ok(()),
@@ -202,7 +202,7 @@ fn gone_signers(
     if is_in_force {
         return Ok(());
     }
-    if let Some(vetoed) = Vetoed::find(shown)?.filter(|vetoed| vetoed.digest == digest) {
+    if let Some(vetoed) = find_vetoed(shown)?.filter(|vetoed| vetoed.digest == digest) {
         return Err(refused_by_masters(project, &vetoed.reason));
     }
     Err(CliError::new(

@@ -35,7 +35,7 @@ fn who_joins_leaves_changes_roles_or_names_is_told_and_a_weakening_first() {
             "artifact 2: alice 1, bob 2, carol 3",
             "artifact 2: alice 1, bob 2, carol 3, dave 4",
             &[
-                "dave (#4) joins as artifact signer and admin and revoker",
+                "dave (#4) joins as artifact signer, admin and revoker",
                 "artifact signers: any 2 of 3 keys becomes any 2 of 4 keys; adds dave (#4)",
             ],
         ),
@@ -75,8 +75,8 @@ fn who_joins_leaves_changes_roles_or_names_is_told_and_a_weakening_first() {
             "artifact 1: a 1, b 2",
             "artifact 1: a 1, c 3",
             &[
-                "c (#3) joins as artifact signer and admin and revoker",
-                "b (#2) leaves, and was artifact signer and admin and revoker",
+                "c (#3) joins as artifact signer, admin and revoker",
+                "b (#2) leaves, and was artifact signer, admin and revoker",
                 "artifact signers: any 1 of 2 keys stays any 1 of 2 keys; adds c (#3); removes b (#2)",
             ],
         ),
@@ -85,7 +85,7 @@ fn who_joins_leaves_changes_roles_or_names_is_told_and_a_weakening_first() {
             "artifact 1: a 1; 1: c 3, d 4",
             "artifact 1: c 3; 1: a 1",
             &[
-                "d (#4) leaves, and was artifact signer and admin and revoker",
+                "d (#4) leaves, and was artifact signer, admin and revoker",
                 "artifact signers, the group of c (#3): any 1 of 2 keys becomes any 1 of 1 key; removes d (#4)",
             ],
         ),

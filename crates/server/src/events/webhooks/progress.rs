@@ -1,12 +1,12 @@
 //! The progress of a webhook on disk: one file for each, replaced as a whole.
 //!
-//! After a crash the file can say less than was delivered; then the rest is delivered again. It never says more. So its
-//! content is synced before it gets its name. Its name is synced only when it is new.
+//! After a crash the file can say less than was delivered; then the rest is delivered again. It never says more.
 
-use std::{fmt, fs, fs::File, io, io::Write as _, path::Path, sync::Arc, time::Duration};
+use std::{fmt, fs, io, path::Path, sync::Arc, time::Duration};
 
 use countersign_store::journal::recent_commits::{NewestCommit, RecentCommit, RecentCommits};
-use countersign_store::{ObjectId, StoreError, journal::milestones::Stretch};
+use countersign_store::machine::disk;
+use countersign_store::{Disk, ObjectId, StoreError, journal::milestones::Stretch};
 use tokio::time::Instant;
 
 use crate::{events::webhooks::settings::WebhookName, follow::background::BoxedError};
@@ -72,7 +72,8 @@ impl Progress {
             Ok(text) => DeliveryPosition::parse(&text).ok_or_else(unreadable)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let position = DeliveryPosition::after(newest);
-                create(dir, &path, position).map_err(fail)?;
+                Disk::default().settle_dir(dir).map_err(fail)?;
+                disk::replace(&path, &position.to_string()).map_err(fail)?;
                 tracing::info!(webhook = %name, commit = %newest, "a new webhook starts after this commit");
                 position
             }
@@ -109,32 +110,13 @@ impl Progress {
         let (Some(path), Some(_), position) = (self.path.clone(), self.behind_since, self.position) else {
             return Ok(());
         };
-        let written = tokio::task::spawn_blocking(move || replace(&path, position)).await;
+        let written = tokio::task::spawn_blocking(move || disk::replace(&path, &position.to_string())).await;
         // A failed write is retried, but not at once.
         self.behind_since = Some(Instant::now());
         written.map_err(io::Error::other)??;
         self.behind_since = None;
         Ok(())
     }
-}
-
-fn create(dir: &Path, path: &Path, position: DeliveryPosition) -> io::Result<()> {
-    fs::create_dir_all(dir)?;
-    replace(path, position)?;
-    for dir in [Some(dir), dir.parent()].into_iter().flatten() {
-        File::open(dir)?.sync_all()?;
-    }
-    Ok(())
-}
-
-/// A power cut leaves the old content or the new one.
-fn replace(path: &Path, position: DeliveryPosition) -> io::Result<()> {
-    // The name of a webhook never contains a dot.
-    let unfinished = path.with_extension("new");
-    let mut file = File::create(&unfinished)?;
-    file.write_all(position.to_string().as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&unfinished, path)
 }
 
 // The commits in order, from any one on. They come from memory, or from the repository if memory no longer has them.
