@@ -410,14 +410,15 @@ impl fmt::Display for Way {
 /// Says the strength in several lines, without a newline at the end.
 impl fmt::Display for ActStrength {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ways: Vec<String> = self.ways.iter().map(Way::to_string).collect();
-        writeln!(f, "{}: {}", self.act, ways.join("; or else "))?;
+        writeln!(f, "To {}:", self.act)?;
+        self.ways.iter().try_for_each(|way| writeln!(f, "  {way}"))?;
         match self.alone.as_slice() {
-            [] => writeln!(f, "  alone: no one; it takes {}", self.needed)?,
+            [] => writeln!(f, "  alone: no one")?,
             alone => writeln!(f, "  alone: {}", shown_signers(alone))?,
         }
-        writeln!(f, "  stolen: {} without the thief meeting these thresholds", up_to(self.harmless_thefts))?;
-        write!(f, "  lost: {} with the others still able to {}", up_to(self.survivable_losses), self.act)
+        let any = |count: usize| if count == 0 { "none".to_owned() } else { format!("any {count}") };
+        writeln!(f, "  stolen keys that do not suffice: {}", any(self.harmless_thefts))?;
+        write!(f, "  lost keys that do not prevent it: {}", any(self.survivable_losses))
     }
 }
 
@@ -464,12 +465,5 @@ impl fmt::Display for Warning {
             ),
             Self::Log(warning) => warning.fmt(f),
         }
-    }
-}
-
-fn up_to(count: usize) -> String {
-    match count {
-        0 => "not one key".to_owned(),
-        n => format!("any {}", KeyCount { at_least: n, at_most: n }),
     }
 }

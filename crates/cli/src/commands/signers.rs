@@ -285,26 +285,12 @@ fn deliver(
 }
 
 fn describe_strength(strength: &Strength, output: Output) -> Vec<String> {
-    let mut lines: Vec<String> = strength.acts().flat_map(describe).collect();
+    let mut lines: Vec<String> = strength.acts().map(ActStrength::to_string).collect();
     if let Some(log) = &strength.log {
         lines.push("To prove the newest state:".to_owned());
         lines.extend(log.to_string().lines().map(|line| format!("  {line}")));
     }
     lines.extend(strength.warnings.iter().map(|warning| format!("{} {warning}", output.bad("warning:"))));
-    lines
-}
-
-fn describe(act: &ActStrength) -> Vec<String> {
-    let mut lines = vec![format!("To {}:", act.act)];
-    lines.extend(act.ways.iter().map(|way| format!("  {way}")));
-    let alone = match act.alone.as_slice() {
-        [] => "no one".to_owned(),
-        alone => shown_signers(alone),
-    };
-    lines.push(format!("  alone: {alone}"));
-    let any = |count: usize| if count == 0 { "none".to_owned() } else { format!("any {count}") };
-    lines.push(format!("  stolen keys that do not suffice: {}", any(act.harmless_thefts)));
-    lines.push(format!("  lost keys that do not prevent it: {}", any(act.survivable_losses)));
     lines
 }
 

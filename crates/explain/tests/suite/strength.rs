@@ -319,7 +319,7 @@ fn builders_are_an_act_of_their_own_whose_losses_matter_more_if_clients_require_
     let safe = model().builder(&[(2, &[9, 10, 11])]).requiring_rebuilds().assess();
     let act = safe.reproduce.as_ref().expect("builders");
     assert_eq!((act.harmless_thefts, act.survivable_losses), (1, 1));
-    assert_mentions(&act.to_string(), &["call a release reproduced: builders, any 2 of 3 keys: "]);
+    assert_mentions(&act.to_string(), &["To call a release reproduced:\n  builders, any 2 of 3 keys: "]);
     assert!(builders(&safe).is_empty(), "{:?}", builders(&safe));
     let one = shown_signer(&SignersFile::named_signer(&model().file(), public(9)));
     let single = model().builder(&[(1, &[9])]);
@@ -368,27 +368,27 @@ fn a_name_that_another_entry_of_the_key_has_is_shown_with_its_key() {
     assert_eq!(shown_signer(&strength.rotate.alone[0]), shown);
     assert_mentions(
         &strength.rotate.to_string(),
-        &["rotate the signers: admin keys, any 1 of 1 key: ", &shown],
+        &["To rotate the signers:\n  admin keys, any 1 of 1 key: ", &shown],
     );
 }
 
 #[test]
-fn an_act_is_told_in_four_lines() {
+fn an_act_is_told_in_a_line_for_each_way_and_three_more() {
     let strength = Model::new(&[(2, &[1, 2, 3])]).assess();
     let text = strength.rotate.to_string();
-    assert_eq!(text.lines().count(), 4);
+    assert_eq!(text.lines().count(), 5);
     assert_mentions(
         &text,
         &[
-            "rotate the signers: artifact signers (there are no admin keys), any 2 of 3 keys: ",
-            "alone: no one; it takes 2 keys",
-            "stolen: any 1 key without the thief meeting these thresholds",
-            "lost: any 1 key with the others still able to rotate the signers",
+            "To rotate the signers:\n  artifact signers (there are no admin keys), any 2 of 3 keys: ",
+            "  alone: no one\n",
+            "  stolen keys that do not suffice: any 1\n",
+            "  lost keys that do not prevent it: any 1",
         ],
     );
     assert_mentions(
         &strength.revoke.to_string(),
-        &["revoke: admin keys (there are no revocation keys), any 1 of 3 keys: ", "stolen: not one key"],
+        &["  admin keys (there are no revocation keys), any 1 of 3 keys: ", "do not suffice: none"],
     );
 }
 
