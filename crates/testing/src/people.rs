@@ -195,15 +195,3 @@ impl Signers {
 pub fn signer_text(pubkey: &str) -> String {
     format!(r#"{{"kind": "key", "data": {{"pubkey": "{pubkey}"}}}}"#)
 }
-
-/// The points of small order, in hexadecimal digits: keys under which anything would be signed.
-pub const SMALL_ORDER: [&str; 8] = [
-    "0100000000000000000000000000000000000000000000000000000000000000",
-    "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-    "0000000000000000000000000000000000000000000000000000000000000000",
-    "0000000000000000000000000000000000000000000000000000000000000080",
-    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
-    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
-    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
-    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
-];
