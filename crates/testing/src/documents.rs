@@ -28,92 +28,44 @@ pub struct Kind {
 }
 
 pub const KINDS: [Kind; 18] = [
-    Kind {
-        name: "signers file",
-        rewrite: |b| SignersFile::parse(b).map(|d| d.write()),
-        example: signers_file,
-    },
-    Kind {
-        name: "metadata",
-        rewrite: |b| Metadata::parse(b).map(|d| d.write()),
-        example: || metadata().write(),
-    },
-    Kind {
-        name: "index",
-        rewrite: |b| ReleaseIndex::parse(b).map(|d| d.write()),
-        example: || index().write(),
-    },
-    Kind {
-        name: "revocation",
-        rewrite: |b| Revocation::parse(b).map(|d| d.write()),
-        example: || revocation().write(),
-    },
-    Kind { name: "veto", rewrite: |b| Veto::parse(b).map(|d| d.write()), example: || veto().write() },
-    Kind {
-        name: "agreement",
-        rewrite: |b| Agreement::parse(b).map(|d| d.write()),
-        example: || agreement().write(),
-    },
-    Kind {
-        name: "signatures",
-        rewrite: |b| SignatureSet::parse(b).map(|d| d.write()),
-        example: || signature_set(b"content").write(),
-    },
-    Kind {
-        name: "history",
-        rewrite: |b| History::parse(b).map(|d| d.write()),
-        example: || history().write(),
-    },
-    Kind {
-        name: "history entry",
-        rewrite: |b| HistoryEntry::parse(b).map(|d| d.write()),
-        example: || history().entries[0].write(),
-    },
-    Kind {
-        name: "registration",
-        rewrite: |b| SignedRequest::parse(b).map(|d| d.write()),
-        example: || signed_request(&alice(), at("2026-02-01T12:00:00.25Z"), "{\"a\": \"\\u00e9\"}").write(),
-    },
-    Kind {
-        name: "other formats",
-        rewrite: |b| OtherFormatsFile::parse(b).map(|d| d.write()),
-        example: || other_formats().write(),
-    },
-    Kind {
-        name: "registrant",
-        rewrite: |b| Registrant::parse(b).map(|d| d.write()),
-        example: || Registrant { key: alice().public_key() }.write(),
-    },
-    Kind {
-        name: "objection",
-        rewrite: |b| Objection::parse(b).map(|d| d.write()),
-        example: || objection().write(),
-    },
-    Kind {
-        name: "objections",
-        rewrite: |b| ObjectionsFile::parse(b).map(|d| d.write()),
-        example: || objections().write(),
-    },
-    Kind {
-        name: "earlier objections",
-        rewrite: |b| EarlierObjections::parse(b).map(|d| d.write()),
-        example: || earlier_objections().write(),
-    },
-    Kind {
-        name: "rebuild",
-        rewrite: |b| Rebuild::parse(b).map(|d| d.write()),
-        example: || rebuild().write(),
-    },
-    Kind {
-        name: "rebuilds",
-        rewrite: |b| RebuildsFile::parse(b).map(|d| d.write()),
-        example: || rebuilds().write(),
-    },
-    Kind {
-        name: "marker",
-        rewrite: |b| RepositoryMarker::parse(b).map(|d| d.write()),
-        example: || RepositoryMarker { format: 1, created_at: at("2026-02-01T12:00:00Z") }.write(),
-    },
+    Kind::of("signers file", |b| SignersFile::parse(b).map(|d| d.write()), signers_file),
+    Kind::of("metadata", |b| Metadata::parse(b).map(|d| d.write()), || metadata().write()),
+    Kind::of("index", |b| ReleaseIndex::parse(b).map(|d| d.write()), || index().write()),
+    Kind::of("revocation", |b| Revocation::parse(b).map(|d| d.write()), || revocation().write()),
+    Kind::of("veto", |b| Veto::parse(b).map(|d| d.write()), || veto().write()),
+    Kind::of("agreement", |b| Agreement::parse(b).map(|d| d.write()), || agreement().write()),
+    Kind::of(
+        "signatures",
+        |b| SignatureSet::parse(b).map(|d| d.write()),
+        || signature_set(b"content").write(),
+    ),
+    Kind::of("history", |b| History::parse(b).map(|d| d.write()), || history().write()),
+    Kind::of("history entry", |b| HistoryEntry::parse(b).map(|d| d.write()), || history().entries[0].write()),
+    Kind::of(
+        "registration",
+        |b| SignedRequest::parse(b).map(|d| d.write()),
+        || signed_request(&alice(), at("2026-02-01T12:00:00.25Z"), "{\"a\": \"\\u00e9\"}").write(),
+    ),
+    Kind::of("other formats", |b| OtherFormatsFile::parse(b).map(|d| d.write()), || other_formats().write()),
+    Kind::of(
+        "registrant",
+        |b| Registrant::parse(b).map(|d| d.write()),
+        || Registrant { key: alice().public_key() }.write(),
+    ),
+    Kind::of("objection", |b| Objection::parse(b).map(|d| d.write()), || objection().write()),
+    Kind::of("objections", |b| ObjectionsFile::parse(b).map(|d| d.write()), || objections().write()),
+    Kind::of(
+        "earlier objections",
+        |b| EarlierObjections::parse(b).map(|d| d.write()),
+        || earlier_objections().write(),
+    ),
+    Kind::of("rebuild", |b| Rebuild::parse(b).map(|d| d.write()), || rebuild().write()),
+    Kind::of("rebuilds", |b| RebuildsFile::parse(b).map(|d| d.write()), || rebuilds().write()),
+    Kind::of(
+        "marker",
+        |b| RepositoryMarker::parse(b).map(|d| d.write()),
+        || RepositoryMarker { format: 1, created_at: at("2026-02-01T12:00:00Z") }.write(),
+    ),
 ];
 
 pub fn kind(name: &str) -> Kind {
@@ -121,6 +73,10 @@ pub fn kind(name: &str) -> Kind {
 }
 
 impl Kind {
+    pub const fn of(name: &'static str, rewrite: Rewrite, example: fn() -> Vec<u8>) -> Self {
+        Self { name, rewrite, example }
+    }
+
     pub fn example_text(&self) -> String {
         String::from_utf8((self.example)()).expect("our documents are text")
     }

@@ -7,7 +7,7 @@ use countersign_core::documents::{history::History, signatures::SignatureSet};
 use countersign_core::proof::to_sign::{SigningRequest, ToSign};
 use countersign_core::rules::decide::{sign::SignaturesBody, statement::Stated, statement::StatementRefusal};
 use countersign_core::rules::{snapshot::Scratch, stored::files_to_sign};
-use countersign_core::values::{digest::Sha512, key::SecretKey};
+use countersign_core::values::{digest::Sha512, key::SecretKey, key::encode_base64};
 
 use crate::evidence::{Past, founded};
 use crate::{
@@ -58,15 +58,9 @@ pub fn sign(to_sign: &ToSign, person: &SecretKey) -> (SignaturesBody, Vec<Sha512
 pub fn sign_at(world: &mut World, file: &str, person: &SecretKey) -> bool {
     let files = files_to_sign(&world.repo, &path(file)).expect("readable").expect("files to sign");
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("text");
-    let request = SigningRequest {
-        path: path(file),
-        files: files.iter().map(|(file, bytes)| (file.clone(), text(bytes))).collect(),
-        history: world.repo.history(PROJECT),
-        collected: SignatureSet::default(),
-        objections: ObjectionsFile::default(),
-        rebuilds: RebuildsFile::default(),
-        earlier: EarlierObjections::default(),
-    };
+    let texts: Vec<(&str, String)> = files.iter().map(|(file, bytes)| (file.as_str(), text(bytes))).collect();
+    let texts: Vec<(&str, &str)> = texts.iter().map(|(file, text)| (*file, text.as_str())).collect();
+    let request = request(file, &texts, &world.repo.history(PROJECT));
     let (submission, _) = sign(&request.check().expect("what our server asks for"), person);
     world.submit(&submission).expect("accepted").is_complete
 }
@@ -95,6 +89,20 @@ pub fn two_of_three() -> World {
     let mut world = World::with(&file, &[&alice(), &bob(), &carol(), &dave(), &key(5), &key(6)]);
     world.release_signed_by(&[&alice(), &bob()]);
     world
+}
+
+/// The text of a signatures file of so many entries: the only one of this set, and copies under other keys.
+pub fn full_set(one: &SignatureSet, count: usize) -> String {
+    let text = String::from_utf8(one.write()).expect("our documents are text");
+    let key = one.entries.keys().next().expect("an entry").to_string();
+    let entry = text.lines().skip(2).take(4).collect::<Vec<_>>().join("\n");
+    let copies = (1..count).map(|n| {
+        let n = u16::try_from(n).expect("few entries");
+        let other = encode_base64(&[&n.to_be_bytes()[..], &[0; 30]].concat());
+        entry.replace(&key, &format!("svc-pub:{}", other.trim_end_matches('=')))
+    });
+    let entries: Vec<String> = [entry.clone()].into_iter().chain(copies).collect();
+    format!("{{\"entries\": {{{}}}}}", entries.join(","))
 }
 
 pub fn post(world: &mut World, document: &str, by: &SecretKey) -> RevokeResult {

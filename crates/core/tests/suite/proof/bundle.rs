@@ -7,13 +7,11 @@ use countersign_core::values::digest::Sha512;
 use countersign_testing::evidence::{
     evidence, founded, good, noon, release_index, revocation_by_request, revoked, rotated, signed_by,
 };
-use countersign_testing::{
-    INDEX, PROJECT, alice, assert_mentions, bob, carol, documents::KINDS, few, key, path, steady,
-};
+use countersign_testing::{INDEX, PROJECT, alice, bob, carol, documents::KINDS, few, key, path, steady};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::log::world::LogWorld;
+use crate::{log::world::LogWorld, values::strictness::pointers};
 
 fn written(evidence: Evidence) -> String {
     let bundle = Bundle { bundled_at: noon(), evidence, staple: None };
@@ -81,35 +79,23 @@ fn a_bundle_is_no_document_that_anybody_signs_and_none_of_these_is_a_bundle() {
     }
 }
 
-#[test]
-fn a_staple_in_a_bundle_reads_back_as_it_was_written() {
+fn stapled(evidence: Evidence) -> Bundle {
     let mut log = LogWorld::default();
     log.rotate(&founded(PROJECT));
     log.complete(INDEX, &good().index);
     let staple = Some(log.staple(INDEX, &log.cosigned(&[(1, 1_700_000_000)])));
-    let bundle = Bundle { bundled_at: noon(), evidence: good(), staple };
-    assert_eq!(Bundle::parse(&bundle.write()).expect("a bundle"), bundle);
+    Bundle { bundled_at: noon(), evidence, staple }
 }
 
-/// Every place where something can stand in a document.
-fn pointers(value: &Value) -> Vec<String> {
-    let below = |name: String, value: &Value| {
-        let mut all = vec![name.clone()];
-        all.extend(pointers(value).into_iter().map(|pointer| format!("{name}{pointer}")));
-        all
-    };
-    match value {
-        Value::Object(members) => members
-            .iter()
-            .flat_map(|(name, value)| {
-                below(format!("/{}", name.replace('~', "~0").replace('/', "~1")), value)
-            })
-            .collect(),
-        Value::Array(items) => {
-            items.iter().enumerate().flat_map(|(n, item)| below(format!("/{n}"), item)).collect()
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
-    }
+/// A bundle that has all that one can have.
+pub(crate) fn example() -> Vec<u8> {
+    stapled(revoked_by_request()).write()
+}
+
+#[test]
+fn a_staple_in_a_bundle_reads_back_as_it_was_written() {
+    let bundle = stapled(good());
+    assert_eq!(Bundle::parse(&bundle.write()).expect("a bundle"), bundle);
 }
 
 fn remove(document: &mut Value, pointer: &str) {
@@ -123,29 +109,6 @@ fn remove(document: &mut Value, pointer: &str) {
 
 fn parse(document: &Value) -> Result<Bundle, countersign_core::values::json::ParseError> {
     Bundle::parse(&serde_json::to_vec(document).expect("JSON"))
-}
-
-#[test]
-fn every_field_is_required_and_no_other_is_known() {
-    let whole: Value = serde_json::from_str(&written(revoked_by_request())).expect("JSON");
-    assert!(parse(&whole).is_ok());
-    for pointer in pointers(&whole) {
-        let name = pointer.rsplit('/').next().expect("a name");
-        // Members of lists and maps may be absent; whether enough are there is not the reader's business.
-        let is_member = name.parse::<usize>().is_ok() || name.starts_with("svc-pub:");
-        let mut without = whole.clone();
-        remove(&mut without, &pointer);
-        assert_eq!(parse(&without).is_ok(), is_member, "without {pointer}");
-        let mut with_more = whole.clone();
-        let place = with_more.pointer_mut(&pointer).expect("a place");
-        if let Value::Object(members) = place
-            && name != "entries"
-        {
-            members.insert("extra".to_owned(), Value::Null);
-            let error = parse(&with_more).expect_err("an unknown field");
-            assert_mentions(&error.to_string(), &["extra"]);
-        }
-    }
 }
 
 #[test]
@@ -170,12 +133,7 @@ fn forms_that_are_nearly_right_are_refused() {
         assert_ne!(changed, text, "{from}");
         assert!(Bundle::parse(changed.as_bytes()).is_err(), "{to}");
     }
-    for (start, end) in [("\u{feff}", ""), ("[", "]"), ("", "{}"), ("", "x")] {
-        assert!(Bundle::parse(format!("{start}{text}{end}").as_bytes()).is_err(), "{start:?} {end:?}");
-    }
-    assert!(Bundle::parse(b"").is_err());
-    assert!(Bundle::parse(&[b"[".repeat(100_000), b"]".repeat(100_000)].concat()).is_err());
-    assert!(Bundle::parse(&text.as_bytes()[..text.len() - 3]).is_err());
+    assert!(Bundle::parse(format!("[{text}]").as_bytes()).is_err());
 }
 
 /// The bundles that are tampered with: one that holds, and one that is revoked.

@@ -1,11 +1,11 @@
-mod bundle;
-mod freshness;
+pub(crate) mod bundle;
+pub(crate) mod freshness;
 mod log_pin;
 mod replaced;
-mod state_lie;
+pub(crate) mod state_lie;
 mod to_object;
 mod to_revoke;
 mod to_sign;
 mod to_veto;
-mod trust;
+pub(crate) mod trust;
 mod verify;

@@ -223,17 +223,16 @@ fn nothing_else_proves_a_lie() {
     refused("no records", StateLie { records: Vec::new(), ..lie }, NoLie::Incomplete);
 }
 
+/// That a revocation is hidden.
+pub(crate) fn example() -> StateLie {
+    let told = Told::new();
+    told.lie(&revocation("v2"), told.world.statuses())
+}
+
 #[test]
 fn a_file_is_read_strictly() {
-    let told = Told::new();
-    let lie = told.lie(&revocation("v2"), told.world.statuses());
-    let text = String::from_utf8(lie.write()).unwrap();
-    for (from, to) in [
-        ("\"version\": 1", "\"version\": 2"),
-        ("\"version\": 1", "\"version\": 1, \"more\": 1"),
-        ("\"before\"", "\"after\""),
-        ("countersign/leaf/v1", "countersign/leaf/v2"),
-    ] {
+    let text = String::from_utf8(example().write()).unwrap();
+    for (from, to) in [("\"version\": 1", "\"version\": 2"), ("countersign/leaf/v1", "countersign/leaf/v2")] {
         assert!(StateLie::parse(text.replacen(from, to, 1).as_bytes()).is_err(), "{to}");
     }
     assert!(StateLie::parse(b"{}").is_err());

@@ -4,7 +4,7 @@ use countersign_core::documents::{history::History, statement::Objection, statem
 use countersign_core::proof::to_sign::SigningRequest;
 use countersign_core::proof::to_state::{StatementRequest, ToStateError};
 use countersign_core::rules::stored;
-use countersign_core::values::{bounds::OBJECTION_BYTES, digest::Sha512, json};
+use countersign_core::values::{digest::Sha512, json};
 use countersign_testing::evidence::good;
 use countersign_testing::signing::{files_of, index_request};
 use countersign_testing::{INDEX, PROJECT, alice, at, bob, documents, path};
@@ -54,15 +54,6 @@ fn the_text_has_one_to_a_thousand_characters() {
         let text = character.repeat(1_000);
         assert!(request(Some(&text)).check().is_ok(), "{character:?}");
     }
-}
-
-#[test]
-fn an_objection_has_at_most_eight_kibibytes() {
-    let mut document = documents::objection().write();
-    document.resize(OBJECTION_BYTES, b' ');
-    assert!(Objection::parse(&document).is_ok());
-    document.push(b' ');
-    assert!(Objection::parse(&document).is_err());
 }
 
 /// What a path, an index and a history have to be, `to_revoke` tests.

@@ -4,11 +4,16 @@ use countersign_core::documents::index::{
     AssetName, AssetNameError, Digests, IndexTooLarge, PublishedFile, ReleaseIndex,
 };
 use countersign_core::documents::signatures::{Collected, SignatureSet};
+use countersign_core::documents::statement::{Objection, Revocation};
 use countersign_core::documents::{signed_request::SignedRequest, signers::Metadata};
-use countersign_core::proof::bundle::Bundle;
+use countersign_core::proof::bundle::{Bundle, Staple};
 use countersign_core::values::bounds::*;
 use countersign_core::values::digest::{Sha256, Sha512};
+use countersign_core::values::json::ParseError;
 use countersign_testing::{alice, assert_mentions, at, evidence::good, evidence::noon, path};
+use countersign_testing::{documents::objection, signing::full_set};
+
+use crate::proof::freshness::staple;
 
 use self::Most::{Bytes, Count};
 
@@ -209,27 +214,16 @@ fn an_index_is_measured_as_it_is_written() {
         let larger = index_of(INDEX_BYTES + 1, piece, encoded);
         assert_eq!(larger.write_bounded(), Err(IndexTooLarge::Bytes(INDEX_BYTES + 1)), "{piece}");
         let error = ReleaseIndex::parse(&larger.write()).unwrap_err();
-        assert_mentions(&error.to_string(), &["at most 2 MiB"]);
+        assert_mentions(&error.to_string(), &[&INDEX_BYTES.to_string()]);
     }
 }
 
 #[test]
 fn a_set_has_a_largest_number_of_signatures() {
     let collected = Collected { signature: alice().sign(&Sha512::of(b"")), collected_at: noon() };
-    let text = String::from_utf8(set(&[alice().public_key()], collected).write()).unwrap();
-    let written_key = alice().public_key().to_base64();
-    let entry = text.lines().skip(2).take(4).collect::<Vec<_>>().join("\n");
-    let of = |count: u16| {
-        let keys = (0..count).map(|i| {
-            let bytes: Vec<u8> = i.to_be_bytes().into_iter().chain([0; 30]).collect();
-            let key = countersign_core::values::key::encode_base64(&bytes);
-            entry.replace(written_key.trim_end_matches('='), key.trim_end_matches('='))
-        });
-        format!("{{\"entries\": {{{}}}}}", keys.collect::<Vec<_>>().join(","))
-    };
-    let most = u16::try_from(SIGNATURES).unwrap();
-    assert_eq!(SignatureSet::parse(of(most).as_bytes()).unwrap().entries.len(), SIGNATURES);
-    let error = SignatureSet::parse(of(most + 1).as_bytes()).unwrap_err();
+    let one = set(&[alice().public_key()], collected);
+    assert_eq!(SignatureSet::parse(full_set(&one, SIGNATURES).as_bytes()).unwrap().entries.len(), SIGNATURES);
+    let error = SignatureSet::parse(full_set(&one, SIGNATURES + 1).as_bytes()).unwrap_err();
     assert_mentions(&error.to_string(), &["entries", &SIGNATURES.to_string()]);
 }
 
@@ -245,17 +239,22 @@ fn padded(bytes: &[u8], length: usize) -> Vec<u8> {
 }
 
 #[test]
-fn metadata_bundles_and_kept_requests_have_a_largest_size() {
-    let evidence = good();
-    let bytes = evidence.history.entries[0].metadata.as_bytes();
-    assert!(Metadata::parse(&padded(bytes, METADATA_BYTES)).is_ok());
-    let error = Metadata::parse(&padded(bytes, METADATA_BYTES + 1)).unwrap_err();
-    assert_mentions(&error.to_string(), &["at most 16 KiB"]);
-
-    let bundle = Bundle { bundled_at: noon(), evidence: evidence.clone(), staple: None }.write();
-    assert!(Bundle::parse(&padded(&bundle, BUNDLE_BYTES)).is_ok());
-    let error = Bundle::parse(&padded(&bundle, BUNDLE_BYTES + 1)).unwrap_err();
-    assert_mentions(&error.to_string(), &["at most 47 MiB"]);
+fn documents_have_a_largest_size_and_kept_requests_too() {
+    type Parse = fn(&[u8]) -> Result<(), ParseError>;
+    let bundle = Bundle { bundled_at: noon(), evidence: good(), staple: None }.write();
+    let metadata = good().history.entries[0].metadata.clone().into_bytes();
+    let revocation = br#"{"reason": "x", "timestamp": 0}"#.to_vec();
+    let table: [(Vec<u8>, Parse, usize, &str); 5] = [
+        (metadata, |b| Metadata::parse(b).map(drop), METADATA_BYTES, "16 KiB"),
+        (bundle, |b| Bundle::parse(b).map(drop), BUNDLE_BYTES, "47 MiB"),
+        (staple().write(), |b| Staple::parse(b).map(drop), STAPLE_BYTES, "320 KiB"),
+        (revocation, |b| Revocation::parse(b).map(drop), REVOCATION_BYTES, "16 KiB"),
+        (objection().write(), |b| Objection::parse(b).map(drop), OBJECTION_BYTES, "8 KiB"),
+    ];
+    for (document, parse, bound, size) in table {
+        assert_eq!(parse(&padded(&document, bound)), Ok(()), "{size}");
+        assert_mentions(&parse(&padded(&document, bound + 1)).unwrap_err().to_string(), &[size]);
+    }
 
     let request = |length: usize| SignedRequest {
         timestamp: at("2026-01-31T10:00:00Z").to_header(),

@@ -3,6 +3,6 @@ mod keys;
 mod paths;
 mod shown;
 mod stored_names;
-mod strictness;
+pub(crate) mod strictness;
 mod times;
 mod urls;
