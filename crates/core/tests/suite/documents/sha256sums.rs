@@ -3,43 +3,29 @@
 use countersign_core::documents::index::{
     AssetName, Digests, NotInSha256Sums, PublishedFile, ReleaseIndex, render_sha256sums,
 };
-use countersign_core::values::{digest::Sha256, digest::Sha512, path::RepoPath, time::Timestamp};
+use countersign_core::values::{digest::Sha256, digest::Sha512};
+use countersign_testing::PROJECT;
+use countersign_testing::evidence::{checksums_index, file};
 
 fn name(text: &str) -> AssetName {
     AssetName::parse(text).unwrap()
 }
 
-fn file(text: &str) -> PublishedFile {
-    PublishedFile {
-        file_name: name(text),
-        size: Some(4),
-        source: format!("https://files.example/acme/app/1.0/{text}"),
-        digests: Digests { sha256: Some(Sha256::of(text.as_bytes())), sha512: None },
-    }
-}
-
-fn index(published_files: Vec<PublishedFile>) -> ReleaseIndex {
-    ReleaseIndex {
-        project_id: RepoPath::parse("https/files.example/443/acme/app").unwrap(),
-        release_url: None,
-        mirrored_on: Timestamp::from_unix_seconds(0).unwrap(),
-        published_on: None,
-        published_files,
-    }
+/// An index of files whose content is their name.
+fn index(names: &[&str]) -> ReleaseIndex {
+    checksums_index(PROJECT, names.iter().map(|name| file(name, "", name)).collect())
 }
 
 #[test]
 fn each_file_is_a_line_as_sha256sum_prints_it() {
-    let both = Digests { sha512: Some(Sha512::of(b"b")), ..file("b").digests };
-    let index = index(vec![file("a.zip"), PublishedFile { digests: both, ..file("b") }]);
     let expected = format!("{}  a.zip\n{}  b\n", Sha256::of(b"a.zip"), Sha256::of(b"b"));
-    assert_eq!(render_sha256sums(&index).unwrap(), expected);
+    assert_eq!(render_sha256sums(&index(&["a.zip", "b"])).unwrap(), expected);
 }
 
 #[test]
 fn names_may_have_what_a_line_can_hold() {
     for odd in ["a b", "a  b", "dir/b", "-rf", "--", "$(id)", "it's", "\"q\"", "a*", "#a", "é", "(x) = y"] {
-        let text = render_sha256sums(&index(vec![file(odd)])).unwrap();
+        let text = render_sha256sums(&index(&[odd])).unwrap();
         assert_eq!(text, format!("{}  {odd}\n", Sha256::of(odd.as_bytes())));
     }
 }
@@ -47,7 +33,7 @@ fn names_may_have_what_a_line_can_hold() {
 #[test]
 fn a_name_that_some_reader_takes_for_another_is_refused() {
     for odd in ["-", " a", "*a", "a ", " "] {
-        let refusal = render_sha256sums(&index(vec![file(odd), file("z")])).unwrap_err();
+        let refusal = render_sha256sums(&index(&[odd, "z"])).unwrap_err();
         assert_eq!(refusal, NotInSha256Sums::Name(name(odd)));
         assert!(refusal.to_string().contains(&format!("\"{odd}\"")), "{refusal}");
     }
@@ -60,13 +46,13 @@ fn a_name_that_some_reader_takes_for_another_is_refused() {
 #[test]
 fn a_file_without_a_sha256_is_refused_by_name() {
     let digests = Digests { sha256: None, sha512: Some(Sha512::of(b"b")) };
-    let refusal =
-        render_sha256sums(&index(vec![file("a"), PublishedFile { digests, ..file("b") }])).unwrap_err();
+    let files = vec![file("a", "", "a"), PublishedFile { digests, ..file("b", "", "b") }];
+    let refusal = render_sha256sums(&checksums_index(PROJECT, files)).unwrap_err();
     assert_eq!(refusal, NotInSha256Sums::Undigested(name("b")));
     assert_eq!(refusal.to_string(), "its index has no SHA-256 of \"b\"");
 }
 
 #[test]
 fn a_release_without_files_is_refused() {
-    assert_eq!(render_sha256sums(&index(Vec::new())).unwrap_err(), NotInSha256Sums::Empty);
+    assert_eq!(render_sha256sums(&index(&[])).unwrap_err(), NotInSha256Sums::Empty);
 }

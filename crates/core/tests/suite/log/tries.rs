@@ -141,25 +141,6 @@ fn sibling(bit: u8, hash: Hash) -> TrieSibling {
     TrieSibling { bit, hash }
 }
 
-fn inner(bit: u8, left: &Hash, right: &Hash) -> Hash {
-    Sha256::of(&[&[3, bit], left.as_bytes().as_slice(), right.as_bytes()].concat())
-}
-
-#[test]
-fn a_map_that_has_a_key_in_two_places_proves_one_of_them() {
-    let key = [0; 32];
-    let [good, bad] = [b"good", b"hide"].map(|record| leaf_hash(&key, record));
-    let root = inner(9, &good, &bad);
-    let path = |hash| TriePath { siblings: vec![sibling(9, hash)] };
-    assert_eq!(path(bad).root(&key, b"good"), Ok(root));
-    assert_ne!(path(good).root(&key, b"hide"), Ok(root));
-    // Deeper, behind a second turn at the same bit, the bits do not rise.
-    let twice = inner(9, &inner(9, &good, &bad), &bad);
-    let path = TriePath { siblings: vec![sibling(9, bad); 2] };
-    assert_eq!(path.root(&key, b"good"), Err(BitsDoNotRise));
-    assert_ne!(twice, root);
-}
-
 #[test]
 fn bits_must_rise_and_every_part_of_a_path_matters() {
     let keys: Vec<TrieKey> = (0..2_000_u64).map(|n| *Sha256::of(&n.to_be_bytes()).as_bytes()).collect();

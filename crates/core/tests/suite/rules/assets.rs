@@ -123,15 +123,6 @@ fn a_directory_without_active_signers_takes_no_release() {
 }
 
 #[test]
-fn rights_follow_the_current_signers_file() {
-    let mut world = active();
-    world.rotate(&signers("2026-02-01T09:00:00Z").artifact(1, [&bob()]).master(1, [&dave()]), &[&dave()]);
-    let refusal = world.add_release(&release("v1", "one"), &alice()).unwrap_err();
-    assert!(matches!(refusal, AssetsRefusal::NotASigner { .. }));
-    assert!(world.add_release(&release("v1", "one"), &bob()).is_ok());
-}
-
-#[test]
 fn the_same_content_again_is_refused_while_the_index_collects() {
     let mut world = collecting();
     world.sign(INDEX, &alice()).unwrap();

@@ -6,21 +6,12 @@ use countersign_core::rules::decide::{assets::Release, sign::SignRefusal};
 use countersign_core::values::bounds::OTHER_FORMATS_BYTES;
 use countersign_core::values::other_format::{FormatError, OtherFormat};
 use countersign_testing::{
-    INDEX, PENDING, Signers, World, alice, bob, carol, dave, format_text, mallory, path, published, release,
-    signers,
+    INDEX, PENDING, World, alice, bob, carol, dave, format_text, mallory, path, published, release, signers,
 };
 
+use super::{collecting, team};
+
 const FILE: &str = "https/github.com/443/acme/app/releases/tag/v1/svc.index.json.formats.json";
-
-fn team() -> Signers {
-    signers("2026-01-31T10:00:00Z").artifact(2, [&alice(), &bob(), &carol()]).master(1, [&dave()])
-}
-
-fn collecting() -> World {
-    let mut world = World::with(&team(), &[&alice(), &bob(), &carol(), &dave()]);
-    world.add_release(&release("v1", "one"), &alice()).expect("a release");
-    world
-}
 
 fn stored(world: &World) -> OtherFormatsFile {
     OtherFormatsFile::parse(&world.repo.bytes(FILE)).expect("a file")

@@ -9,9 +9,7 @@ use countersign_testing::{
     shifted_seconds, signers,
 };
 
-fn machine() -> SecretKey {
-    key(7)
-}
+use super::machine;
 
 fn collecting() -> World {
     let team = signers("2026-01-31T10:00:00Z")

@@ -1,14 +1,12 @@
 //! What a registrar can do, and all that it cannot (D105).
 
-use countersign_core::documents::signers::SignersFile;
 use countersign_core::rules::decide::{
     assets::AssetsRefusal, register::RegisterRefusal, sign::SignRefusal, statement::StatementRefusal,
     update::UpdateRefusal,
 };
-use countersign_core::rules::{quorum::Consent, stored::StatusRefusal, stored::file_status};
+use countersign_core::rules::{stored::StatusRefusal, stored::file_status};
 use countersign_testing::{
-    INDEX, PENDING, PROJECT, Signers, World, alice, assert_mentions, bob, carol, dave, key, mallory, path,
-    release, signers,
+    INDEX, PENDING, PROJECT, Signers, World, alice, assert_mentions, bob, carol, dave, path, release, signers,
 };
 
 /// Alice and bob sign, carol registers.
@@ -104,16 +102,4 @@ fn a_registrar_that_becomes_a_signer_agrees_like_any_new_key() {
     assert!(world.repo.has(PENDING), "carol has not agreed yet");
     world.sign(PENDING, &carol()).unwrap();
     assert!(!world.repo.has(PENDING));
-}
-
-#[test]
-fn consent_knows_no_registrar() {
-    let [before, after] = [key(6), mallory()].map(|registrar| {
-        let text = signers("2026-01-31T10:00:00Z").artifact(1, [&alice()]).registrars([&registrar]).text();
-        SignersFile::parse(text.as_bytes()).expect("a valid file")
-    });
-    let signed = [alice().public_key()].into();
-    for current in [None, Some(&before)] {
-        assert!(Consent { current, proposed: &after }.is_complete(&signed));
-    }
 }

@@ -1,22 +1,13 @@
 //! Collecting signatures on an index and on a proposal: who, in which order of checks, until when (spec §4.3; D17).
 
-use countersign_core::rules::decide::sign::{SignRefusal, SignaturesBody, Signed, sign_prepared};
+use countersign_core::rules::decide::sign::{SignRefusal, SignaturesBody, sign_prepared};
 use countersign_core::{documents::signatures::SignatureSet, values::digest::Sha512};
 use countersign_testing::{
-    ACTIVE, INDEX, PENDING, PENDING_METADATA, PROJECT, Signers, World, alice, assert_mentions, at, bob,
-    carol, dave, key, mallory, path, public, release, signers,
+    ACTIVE, INDEX, PENDING, PENDING_METADATA, PROJECT, World, alice, assert_mentions, at, bob, carol, dave,
+    key, mallory, path, public, release, signers,
 };
 
-fn team() -> Signers {
-    signers("2026-01-31T10:00:00Z").artifact(2, [&alice(), &bob(), &carol()]).master(1, [&dave()])
-}
-
-/// The team, and the release v1 that waits for its signatures.
-fn collecting() -> World {
-    let mut world = World::with(&team(), &[&alice(), &bob(), &carol(), &dave()]);
-    world.add_release(&release("v1", "one"), &alice()).expect("a release");
-    world
-}
+use super::{COMPLETE, INCOMPLETE, collecting, team};
 
 /// A registration that waits for its signatures.
 fn registering() -> World {
@@ -37,9 +28,6 @@ fn refusal(world: &mut World, submission: &SignaturesBody) -> SignRefusal {
 fn set(world: &World, file: &str) -> SignatureSet {
     SignatureSet::parse(&world.repo.bytes(file)).expect("a signatures file")
 }
-
-const COMPLETE: Result<Signed, SignRefusal> = Ok(Signed { is_complete: true, waits_until: None });
-const INCOMPLETE: Result<Signed, SignRefusal> = Ok(Signed { is_complete: false, waits_until: None });
 
 #[test]
 fn signatures_are_collected_until_the_threshold_is_met() {

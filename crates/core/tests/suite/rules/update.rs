@@ -8,18 +8,7 @@ use countersign_testing::{
     key, mallory, path, public, shifted, signers,
 };
 
-/// Alice and Bob sign releases, Carol and key 5 administrate, Dave is master, key 6 revokes.
-fn team() -> Signers {
-    signers("2026-01-31T10:00:00Z")
-        .artifact(1, [&alice(), &bob()])
-        .admin(2, [&carol(), &key(5)])
-        .master(1, [&dave()])
-        .revocation(1, [&key(6)])
-}
-
-fn active() -> World {
-    World::with(&team(), &[&alice(), &bob(), &carol(), &dave(), &key(5), &key(6)])
-}
+use super::{active, whole_team};
 
 /// The team with another artifact signer, key `n`, in Bob's place.
 fn team_with(n: u8, time: &str) -> Signers {
@@ -62,7 +51,7 @@ fn a_proposal_is_stored_beside_the_active_file_and_names_what_it_replaces() {
     assert_eq!(world.repo.text(ACTIVE), before);
     assert_eq!(world.repo.names_below(&pending_dir()).len(), 5);
     let metadata = Metadata::parse(&world.repo.bytes(PENDING_METADATA)).unwrap();
-    assert_eq!(metadata.previous, Some(Sha512::of(team().text().as_bytes())));
+    assert_eq!(metadata.previous, Some(Sha512::of(whole_team().text().as_bytes())));
     assert_eq!(metadata.signers_file_digest, Sha512::of(first().text().as_bytes()));
     assert_eq!(metadata.project_id, path(PROJECT));
     assert_mentions(&world.last.message, &[PROJECT, &alice().public_key().to_string()]);
@@ -74,7 +63,7 @@ fn a_project_without_active_signers_has_none_to_update() {
     let refusal = world.update(&first(), &alice()).unwrap_err();
     assert_eq!(refusal, UpdateRefusal::NotRegistered(path(PROJECT)));
     assert_mentions(&refusal.to_string().to_lowercase(), &["register the repo first"]);
-    world.register(&team(), &alice()).unwrap();
+    world.register(&whole_team(), &alice()).unwrap();
     assert_eq!(world.update(&first(), &alice()), Err(UpdateRefusal::NotActive(path(PROJECT))));
 }
 

@@ -6,14 +6,11 @@ use countersign_core::rules::decide::{assets::AssetsRefusal, sign::SignRefusal};
 use countersign_core::rules::stored;
 use countersign_core::values::{key::SecretKey, other_format::OtherFormat};
 use countersign_testing::{
-    ACTIVE, INDEX, PENDING, PROJECT, Signers, World, alice, assert_mentions, bob, carol, dave, key, mallory,
-    path, release, signers,
+    ACTIVE, INDEX, PENDING, PROJECT, Signers, World, alice, assert_mentions, bob, carol, dave, mallory, path,
+    release, signers,
 };
 
-/// A registrar.
-fn machine() -> SecretKey {
-    key(7)
-}
+use super::machine;
 
 fn team_at(time: &str) -> Signers {
     signers(time).artifact(2, [&alice(), &bob()]).admin(1, [&carol()]).master(1, [&dave()])
