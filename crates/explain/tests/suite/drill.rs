@@ -8,7 +8,8 @@ use countersign_explain::strength::Act;
 use countersign_testing::{at, few, steady};
 use proptest::prelude::*;
 
-use crate::strength::{Model, any_model, any_waiting_model, public};
+use crate::files::public;
+use crate::strength::{Model, any_model, any_waiting_model};
 
 const NOW: &str = "2026-06-01T12:00:00Z";
 

@@ -15,7 +15,8 @@ use countersign_testing::{
 };
 use proptest::prelude::*;
 
-use crate::strength::{Model, any_model, public};
+use crate::files::public;
+use crate::strength::{Model, any_model};
 
 fn keys(people: &[u8]) -> BTreeSet<PublicKey> {
     people.iter().map(|n| public(*n)).collect()

@@ -7,7 +7,8 @@ use countersign_explain::{lockout::Lockout, lockout::foresee, strength::Act};
 use countersign_testing::{at, few, shifted, shifted_seconds, steady};
 use proptest::prelude::*;
 
-use crate::strength::{Model, any_model, public, subsets};
+use crate::files::public;
+use crate::strength::{Model, any_model, subsets};
 
 const NOW: &str = "2026-06-01T12:00:00Z";
 const YEAR: i128 = 365 * 24 * 60 * 60;

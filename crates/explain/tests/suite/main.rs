@@ -3,6 +3,7 @@
 mod describe;
 mod difference;
 mod drill;
+mod files;
 mod incident;
 mod lockout;
 mod logs;

@@ -8,8 +8,7 @@ use countersign_explain::words::{describe_delay, describe_rebuilds, shown_signer
 use countersign_testing::{assert_mentions, few, key, signer_text, steady};
 use proptest::prelude::*;
 
-/// A threshold, and people by number.
-type Groups = Vec<(usize, Vec<u8>)>;
+use crate::files::{Groups, public, spell, text_at};
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Model {
@@ -52,19 +51,20 @@ impl Model {
     }
 
     pub(crate) fn text(&self) -> String {
-        let mut fields = vec![role_text("artifact_signers", &self.artifact)];
-        let optional = [
-            ("admin_keys", &self.admin),
-            ("master_keys", &self.master),
-            ("revocation_keys", &self.revocation),
-        ];
-        fields.extend(optional.into_iter().filter_map(|(name, role)| Some(role_text(name, role.as_ref()?))));
-        fields.extend(self.builder.as_ref().map(|builders| {
-            let (builders, required) = (role_text("builders", builders), self.requires_rebuilds);
-            format!(r#""rebuilds": {{{builders}, "files": ["app-*.tar.gz"], "required": {required}}}"#)
+        let spelled = |groups: &Groups| spell(groups, u8::to_string);
+        let optional = [("admin", &self.admin), ("master", &self.master), ("revocation", &self.revocation)];
+        let mut roles = vec![format!("artifact {}", spelled(&self.artifact))];
+        roles.extend(
+            optional
+                .into_iter()
+                .filter_map(|(name, role)| Some(format!("{name} {}", spelled(role.as_ref()?)))),
+        );
+        roles.extend(self.builder.as_ref().map(|builders| {
+            let kind = if self.requires_rebuilds { "required" } else { "rebuilds" };
+            format!("{kind} app-*.tar.gz by {}", spelled(builders))
         }));
-        fields.extend(self.delay_hours.map(|hours| format!(r#""rotation_delay_hours": {hours}"#)));
-        format!(r#"{{"version": 1, "timestamp": "2026-01-31T10:00:00Z", {}}}"#, fields.join(", "))
+        roles.extend(self.delay_hours.map(|hours| format!("delay {hours}")));
+        text_at("2026-01-31T10:00:00Z", &roles.join(" / "))
     }
 
     pub(crate) fn file(&self) -> SignersFile {
@@ -115,18 +115,6 @@ impl Model {
 
 fn groups(groups: &[(usize, &[u8])]) -> Groups {
     groups.iter().map(|(threshold, members)| (*threshold, members.to_vec())).collect()
-}
-
-fn role_text(name: &str, groups: &Groups) -> String {
-    let group_text = |(threshold, members): &(usize, Vec<u8>)| {
-        let members: Vec<String> = members.iter().map(|n| signer_text(&public(*n).to_string())).collect();
-        format!(r#"{{"threshold": {threshold}, "signers": [{}]}}"#, members.join(", "))
-    };
-    format!(r#""{name}": [{}]"#, groups.iter().map(group_text).collect::<Vec<_>>().join(", "))
-}
-
-pub(crate) fn public(n: u8) -> PublicKey {
-    key(n).public_key()
 }
 
 fn agree(groups: &Groups, people: &[u8]) -> bool {
@@ -340,15 +328,10 @@ fn builders_are_an_act_of_their_own_whose_losses_matter_more_if_clients_require_
 
 #[test]
 fn a_delay_without_masters_is_warned_of_and_one_with_masters_is_explained() {
-    let with_delay = |model: Model| {
-        let text =
-            model.text().trim_end().trim_end_matches('}').to_owned() + ", \"rotation_delay_hours\": 72}";
-        SignersFile::parse(text.as_bytes()).expect("a delay")
-    };
-    let alone = with_delay(Model::new(&[(1, &[1, 2])]));
+    let alone = Model::new(&[(1, &[1, 2])]).delay(72).file();
     assert!(warns(&assess(&alone), "no one can veto"));
     assert!(describe_delay(&alone).join("\n").contains("no one can veto"));
-    let guarded = with_delay(Model::new(&[(1, &[1, 2])]).master(&[(1, &[3])]));
+    let guarded = Model::new(&[(1, &[1, 2])]).master(&[(1, &[3])]).delay(72).file();
     assert!(!warns(&assess(&guarded), "veto"));
     let told = describe_delay(&guarded).join("\n");
     for words in

@@ -7,10 +7,7 @@ use countersign_explain::difference::{SignersChange, list_changes};
 use countersign_testing::steady;
 use proptest::prelude::*;
 
-use super::files::{file, public};
-
-/// A threshold, and people by number.
-type Groups = Vec<(usize, Vec<u8>)>;
+use crate::files::{Groups, file, public, spell};
 
 #[derive(Debug, Clone)]
 struct Model {
@@ -25,15 +22,10 @@ type Meaning = ([Option<Vec<(usize, BTreeSet<u8>)>>; 4], BTreeMap<u8, String>);
 impl Model {
     fn file(&self) -> SignersFile {
         let member = |n: &u8| self.names.get(n).map_or(n.to_string(), |name| format!("{name} {n}"));
-        let group = |(threshold, members): &(usize, Vec<u8>)| {
-            format!("{threshold}: {}", members.iter().map(member).collect::<Vec<_>>().join(", "))
-        };
-        let role = |(name, groups): (&str, &Groups)| {
-            format!("{name} {}", groups.iter().map(group).collect::<Vec<_>>().join("; "))
-        };
         let roles = ["artifact", "admin", "master", "revocation"].into_iter().zip(&self.roles);
-        let roles: Vec<String> =
-            roles.filter_map(|(name, groups)| Some(role((name, groups.as_ref()?)))).collect();
+        let roles: Vec<String> = roles
+            .filter_map(|(name, groups)| Some(format!("{name} {}", spell(groups.as_ref()?, member))))
+            .collect();
         file(&roles.join(" / "))
     }
 

@@ -6,7 +6,7 @@ use countersign_explain::{difference::SignersChange, difference::list_changes, w
 use countersign_testing::{assert_mentions, documents::kind};
 use serde_json::{Value, json};
 
-use super::files::{file, file_at, public, role_text};
+use crate::files::{file, file_at, public, role_text};
 
 /// What is told, with `#1` for the first one's key.
 fn told(changes: &[SignersChange]) -> Vec<String> {

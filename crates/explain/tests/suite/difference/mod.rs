@@ -2,4 +2,3 @@
 
 mod any_files;
 mod changes;
-mod files;

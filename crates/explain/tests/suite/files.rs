@@ -3,20 +3,39 @@
 use countersign_core::{documents::signers::SignersFile, values::key::PublicKey};
 use countersign_testing::key;
 
+/// A threshold, and people by number.
+pub(crate) type Groups = Vec<(usize, Vec<u8>)>;
+
+/// Groups of people as [`file`] reads them.
+pub(crate) fn spell(groups: &Groups, member: impl Fn(&u8) -> String) -> String {
+    let group = |(threshold, members): &(usize, Vec<u8>)| {
+        format!("{threshold}: {}", members.iter().map(&member).collect::<Vec<_>>().join(", "))
+    };
+    groups.iter().map(group).collect::<Vec<_>>().join("; ")
+}
+
 /// Roles, groups, and people by number with an optional name: `artifact 2: alice 1, bob 2; 1: carol 3 / master 1: 4`. Builders
-/// follow what they make: `rebuilds *.zip by 1: carol 3`, or `required *.zip by 1: carol 3`.
-pub(super) fn file(text: &str) -> SignersFile {
+/// follow what they make: `rebuilds *.zip by 1: carol 3`, or `required *.zip by 1: carol 3`. `delay 72` has rotations wait.
+pub(crate) fn file(text: &str) -> SignersFile {
     file_at("2026-01-31T10:00:00Z", text)
 }
 
-pub(super) fn file_at(time: &str, text: &str) -> SignersFile {
+/// The text of such a file.
+pub(crate) fn text_at(time: &str, text: &str) -> String {
     let roles: Vec<String> = text.split(" / ").map(role_text).collect();
-    let text = format!(r#"{{"version": 1, "timestamp": "{time}", {}}}"#, roles.join(", "));
+    format!(r#"{{"version": 1, "timestamp": "{time}", {}}}"#, roles.join(", "))
+}
+
+pub(crate) fn file_at(time: &str, text: &str) -> SignersFile {
+    let text = text_at(time, text);
     SignersFile::parse(text.as_bytes()).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-pub(super) fn role_text(role: &str) -> String {
+pub(crate) fn role_text(role: &str) -> String {
     let (role, groups) = role.split_once(' ').expect("a role");
+    if role == "delay" {
+        return format!(r#""rotation_delay_hours": {groups}"#);
+    }
     if role == "registrars" {
         let members: Vec<String> = groups.split(", ").map(member_text).collect();
         return format!(r#""registrars": [{}]"#, members.join(", "));
@@ -49,6 +68,6 @@ fn member_text(member: &str) -> String {
     format!(r#"{{"kind": "key", "data": {{"pubkey": "{key}"}}{name}}}"#)
 }
 
-pub(super) fn public(n: u8) -> PublicKey {
+pub(crate) fn public(n: u8) -> PublicKey {
     key(n).public_key()
 }
