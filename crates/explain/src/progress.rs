@@ -9,7 +9,7 @@ use countersign_core::rules::quorum;
 use countersign_core::rules::quorum::{Condition, ConditionKind, Consent, Tally};
 use countersign_core::values::{key::PublicKey, time::Timestamp};
 
-use crate::words::shown_signer_name;
+use crate::words::{list_called, shown_signer_name};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupProgress {
@@ -106,20 +106,6 @@ impl fmt::Display for GroupProgress {
 /// Says the progress of groups that must all be met.
 pub fn groups_text(groups: &[GroupProgress]) -> String {
     groups.iter().map(ToString::to_string).collect::<Vec<_>>().join("; and ")
-}
-
-/// The most signers that a sentence names.
-const MOST_NAMED: usize = 8;
-
-/// Lists what signers are called, as in `alice, bob or carol`. A long list ends with a number.
-pub fn list_called<'a>(called: impl Iterator<Item = &'a str>, last: &str) -> String {
-    let mut called: Vec<String> = called.map(str::to_owned).collect();
-    if called.len() > MOST_NAMED {
-        let others = called.split_off(MOST_NAMED - 1).len();
-        called.push(format!("{others} others"));
-    }
-    let end = called.pop().unwrap_or_default();
-    if called.is_empty() { end } else { format!("{}{last}{end}", called.join(", ")) }
 }
 
 /// Says who still has to sign a proposed signers file, as in `2 of alice, bob, carol, and bob's new key`. A group whose

@@ -7,7 +7,7 @@ use countersign_core::rules::{quorum, quorum::Tally, stored, stored::ReleaseStat
 use countersign_core::rules::{reproduction::Reproduction, snapshot::ReadError, snapshot::Snapshot};
 use countersign_core::values::{key::PublicKey, path::RepoPath, shown::marked_name, shown::plural};
 
-use crate::progress::{Names, list_called};
+use crate::{progress::Names, words::list_called};
 
 /// The most files and commits that a sentence names.
 const MOST_NAMED: usize = 4;

@@ -10,8 +10,6 @@ use countersign_core::rules::quorum::Tally;
 use countersign_core::values::shown::{marked_name, plural, quoted, shown_text};
 use countersign_core::values::{path::RepoPath, verifier_key::VerifierKey};
 
-use crate::progress::list_called;
-
 /// A name never stands without its key (D39).
 pub fn shown_signer(signer: &Signer) -> String {
     match shown_signer_name(signer) {
@@ -45,6 +43,20 @@ pub fn shown_groups(groups: &[Group]) -> String {
 /// Says what a group needs, as in `any 2 of 3 keys`.
 pub fn rule_text(threshold: usize, size: usize) -> String {
     format!("any {threshold} of {size} key{}", plural(size))
+}
+
+/// The most signers that a sentence names.
+const MOST_NAMED: usize = 8;
+
+/// Lists what signers are called, as in `alice, bob or carol`. A long list ends with a number.
+pub fn list_called<'a>(called: impl Iterator<Item = &'a str>, last: &str) -> String {
+    let mut called: Vec<String> = called.map(str::to_owned).collect();
+    if called.len() > MOST_NAMED {
+        let others = called.split_off(MOST_NAMED - 1).len();
+        called.push(format!("{others} others"));
+    }
+    let end = called.pop().unwrap_or_default();
+    if called.is_empty() { end } else { format!("{}{last}{end}", called.join(", ")) }
 }
 
 /// What a person with a key in a role is called.

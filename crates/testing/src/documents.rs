@@ -9,6 +9,7 @@ use countersign_core::documents::signed_request::{Registrant, SignedRequest};
 use countersign_core::documents::signers::{Metadata, OriginKind, SignersFile};
 use countersign_core::documents::statement::{Objection, Rebuild, Revocation, Veto};
 use countersign_core::values::{digest::Sha512, json::ParseError, key::SecretKey, other_format::OtherFormat};
+use serde_json::Value;
 
 use crate::evidence::{builders, said};
 use crate::{
@@ -216,4 +217,25 @@ pub fn history() -> History {
         agreed_at: Some(at("2026-01-31T12:00:00Z")),
     };
     History { entries: vec![entry.clone(), entry] }
+}
+
+/// Every place below a value where something stands, as a JSON pointer.
+pub fn pointers(value: &Value) -> Vec<String> {
+    let below = |name: String, value: &Value| {
+        let mut all = vec![name.clone()];
+        all.extend(pointers(value).into_iter().map(|pointer| format!("{name}{pointer}")));
+        all
+    };
+    match value {
+        Value::Object(members) => members
+            .iter()
+            .flat_map(|(name, value)| {
+                below(format!("/{}", name.replace('~', "~0").replace('/', "~1")), value)
+            })
+            .collect(),
+        Value::Array(items) => {
+            items.iter().enumerate().flat_map(|(n, item)| below(format!("/{n}"), item)).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
+    }
 }

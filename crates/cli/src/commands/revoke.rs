@@ -9,7 +9,7 @@ use countersign_core::proof::to_state::{StatementRequest, ToState, ToStateError}
 use countersign_core::rules::{quorum, stored, stored::ReleaseState};
 use countersign_core::values::shown::{marked_name, quoted, shown_text};
 use countersign_core::values::{digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp};
-use countersign_explain::progress::{Names, list_called};
+use countersign_explain::{progress::Names, words::list_called};
 use serde_json::{Value, json};
 
 use crate::args::RevokeArgs;

@@ -7,11 +7,13 @@ use countersign_core::values::digest::Sha512;
 use countersign_testing::evidence::{
     evidence, founded, good, noon, release_index, revocation_by_request, revoked, rotated, signed_by,
 };
-use countersign_testing::{INDEX, PROJECT, alice, bob, carol, documents::KINDS, few, key, path, steady};
+use countersign_testing::{
+    INDEX, PROJECT, alice, bob, carol, documents::KINDS, documents::pointers, few, key, path, steady,
+};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::{log::world::LogWorld, values::strictness::pointers};
+use crate::log::world::LogWorld;
 
 fn written(evidence: Evidence) -> String {
     let bundle = Bundle { bundled_at: noon(), evidence, staple: None };

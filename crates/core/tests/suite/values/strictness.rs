@@ -1,7 +1,7 @@
 //! JSON that is signed, stored or shown as a proof is read strictly, at every depth (D5).
 
 use countersign_core::proof::{bundle::Bundle, bundle::Staple, state_lie::StateLie, trust::TrustStore};
-use countersign_testing::documents::{KINDS, Kind, kind};
+use countersign_testing::documents::{KINDS, Kind, kind, pointers};
 use serde_json::Value;
 
 use crate::proof::{bundle, freshness, state_lie, trust};
@@ -24,27 +24,6 @@ fn is_map(place: &str) -> bool {
         "/indexes", "/change",
     ];
     maps.iter().any(|end| place.ends_with(end))
-}
-
-/// Every place below a value where something stands, as a JSON pointer.
-pub(crate) fn pointers(value: &Value) -> Vec<String> {
-    let below = |name: String, value: &Value| {
-        let mut all = vec![name.clone()];
-        all.extend(pointers(value).into_iter().map(|pointer| format!("{name}{pointer}")));
-        all
-    };
-    match value {
-        Value::Object(members) => members
-            .iter()
-            .flat_map(|(name, value)| {
-                below(format!("/{}", name.replace('~', "~0").replace('/', "~1")), value)
-            })
-            .collect(),
-        Value::Array(items) => {
-            items.iter().enumerate().flat_map(|(n, item)| below(format!("/{n}"), item)).collect()
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
-    }
 }
 
 /// An example, and all its places, of which the first is the whole.

@@ -1,12 +1,18 @@
 //! The layout of the code: the files of a crate use each other downwards only.
 
-use std::{collections::BTreeMap, collections::BTreeSet, fs, path::Path, path::PathBuf};
+use std::{collections::BTreeMap, collections::BTreeSet, fs, path::Path, path::PathBuf, sync::LazyLock};
 
 use circles::circles;
 use source::{Crate, Module};
 
 mod circles;
 mod source;
+
+/// The files of each folder `src`, with the files that they use. To read them takes longer than all else.
+static SOURCES: LazyLock<BTreeMap<PathBuf, BTreeMap<Module, BTreeSet<Module>>>> = LazyLock::new(|| {
+    let dirs = crates().into_iter().map(|dir| dir.join("src")).filter(|dir| dir.is_dir());
+    dirs.map(|dir| (dir.clone(), Crate::read(&dir).uses())).collect()
+});
 
 fn crates() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
@@ -28,17 +34,11 @@ fn uses(of: &Crate) -> BTreeMap<String, Vec<String>> {
 
 #[test]
 fn no_files_of_a_crate_use_each_other_in_a_circle() {
+    let suites = crates().into_iter().map(|dir| dir.join("tests/suite")).filter(|dir| dir.is_dir());
+    let suites = suites.map(|dir| (dir.clone(), Crate::read(&dir).uses()));
     let mut found = Vec::new();
-    for dir in crates() {
-        for part in ["src", "tests/suite"] {
-            let dir = dir.join(part);
-            if dir.is_dir() {
-                let uses = Crate::read(&dir).uses();
-                found.extend(
-                    circles(&uses).into_iter().map(|circle| format!("{}: {circle:?}", dir.display())),
-                );
-            }
-        }
+    for (dir, uses) in SOURCES.clone().into_iter().chain(suites) {
+        found.extend(circles(&uses).into_iter().map(|circle| format!("{}: {circle:?}", dir.display())));
     }
     assert!(found.is_empty(), "files that use each other in a circle:\n{}", found.join("\n"));
 }
@@ -47,12 +47,12 @@ fn no_files_of_a_crate_use_each_other_in_a_circle() {
 #[test]
 fn no_rooms_of_a_crate_use_each_other_in_a_circle() {
     let mut found = Vec::new();
-    for dir in crates().iter().map(|dir| dir.join("src")).filter(|dir| dir.is_dir()) {
+    for (dir, modules) in SOURCES.iter() {
         let room = |module: &Module| module.first().cloned().unwrap_or_default();
         let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for (from, to) in Crate::read(&dir).uses() {
-            let others = to.iter().map(room).filter(|to| *to != room(&from));
-            uses.entry(room(&from)).or_default().extend(others);
+        for (from, to) in modules {
+            let others = to.iter().map(room).filter(|to| *to != room(from));
+            uses.entry(room(from)).or_default().extend(others);
         }
         found.extend(circles(&uses).into_iter().map(|circle| format!("{}: {circle:?}", dir.display())));
     }
@@ -66,7 +66,7 @@ fn the_architecture_names_the_files_of_core_and_the_rooms_of_the_forge() {
     let text = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
     let mut missing = Vec::new();
     for (name, depth) in [("core", 2), ("forge", 1)] {
-        let modules = Crate::read(&root.join("crates").join(name).join("src")).uses();
+        let modules = &SOURCES[&root.join("crates").join(name).join("src")];
         let rooms: BTreeSet<String> =
             modules.keys().filter_map(|module| module.get(depth - 1)).cloned().collect();
         assert!(rooms.len() > 10, "{name}: {rooms:?}");
@@ -83,10 +83,10 @@ fn the_architecture_names_the_files_of_core_and_the_rooms_of_the_forge() {
 fn every_path_in_the_architecture_leads_into_the_code() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
     let mut words: BTreeMap<Module, BTreeSet<String>> = BTreeMap::new();
-    for dir in crates() {
-        let name = dir.file_name().unwrap().to_str().unwrap();
-        for module in Crate::read(&dir.join("src")).uses().into_keys() {
-            let path = module.iter().fold(dir.join("src"), |path, name| path.join(name));
+    for (dir, modules) in SOURCES.iter() {
+        let name = dir.parent().and_then(Path::file_name).unwrap().to_str().unwrap();
+        for module in modules.keys() {
+            let path = module.iter().fold(dir.clone(), |path, name| path.join(name));
             let files =
                 [path.with_extension("rs"), path.join("mod.rs"), path.join("lib.rs"), path.join("main.rs")];
             let text = files.iter().find_map(|file| fs::read_to_string(file).ok()).unwrap();
