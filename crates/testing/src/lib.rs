@@ -4,12 +4,14 @@
 pub mod documents;
 pub mod evidence;
 pub mod fido;
+pub mod git;
 pub mod linearizable;
 pub mod literals;
 pub mod log_reader;
 pub mod people;
 pub mod postgres;
 pub mod proxy;
+pub mod random;
 pub mod repo;
 pub mod signing;
 pub mod world;
@@ -17,6 +19,7 @@ pub mod world;
 use std::{fs, path::Path, thread, time::Duration, time::Instant};
 
 use proptest::test_runner::{Config as ProptestConfig, RngSeed};
+use tempfile::TempDir;
 
 pub use crate::{literals::*, people::*, repo::Repo, world::*};
 
@@ -35,6 +38,11 @@ pub fn await_until(what: &str, mut is_so: impl FnMut() -> bool) {
         assert!(Instant::now() < end, "it does not happen: {what}");
         thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// A temporary directory, in memory where the system has such a place.
+pub fn memory_dir() -> TempDir {
+    TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).expect("a temporary directory")
 }
 
 /// Copies a directory with everything in it.

@@ -1,9 +1,11 @@
 //! A log as a stranger derives it: from what `git` shows of a repository, in the plainest way, with none of the code that
 //! keeps logs.
 
-use std::{collections::BTreeMap, collections::HashMap, path::Path, process::Command};
+use std::{collections::BTreeMap, collections::HashMap, path::Path};
 
 use countersign_core::values::digest::{Sha256, Sha512};
+
+use crate::git::run_git;
 
 const INDEX: &str = "svc.index.json";
 
@@ -149,9 +151,5 @@ fn map_root(entries: &[([u8; 32], String)]) -> Sha256 {
 }
 
 fn git(repository: &Path, arguments: &[&str]) -> Vec<u8> {
-    let mut command = Command::new("git");
-    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
-    let output = command.arg("-C").arg(repository).args(arguments).output().expect("git runs");
-    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    output.stdout
+    run_git(repository, arguments, b"").0
 }

@@ -5,6 +5,7 @@ use countersign_core::proof::state::{State, StateSubject};
 use countersign_core::proof::{bundle::Bundle, verify::VerifyError, verify::verify};
 use countersign_core::values::{digest::Sha512, path::RepoPath};
 use countersign_core::{documents::layout, rules::snapshot::Snapshot as _};
+use countersign_testing::random::Random;
 use countersign_testing::{
     INDEX, PENDING, PROJECT, Signers, World, alice, bob, carol, dave, evidence::complete_world, key, path,
     release, signers,
@@ -134,11 +135,8 @@ fn five_thousand_changed_answers_prove_nothing_else() {
     let honest = answer(&complete(), INDEX);
     let artifact = verify(&honest.state.evidence.clone().expect("evidence")).expect("a true release");
     let bytes = honest.write();
-    let mut random = 0x5eed_u64;
-    let mut next = |below: usize| {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(random >> 33).expect("31 bits") % below
-    };
+    let mut random = Random::congruential(0x5eed);
+    let mut next = |below: usize| random.place(below);
     let (mut read, mut verified) = (0, 0);
     for _ in 0..5_000 {
         let mut changed = bytes.clone();
