@@ -4,9 +4,7 @@ use countersign_forge::guard::{AllowFetch, Guard, GuardRefusal, OTHER_PORT, Reac
 use countersign_forge::{file_server::FileServerRule, file_server::FileServers, url::Host};
 use url::Url;
 
-fn guard(allow: &[&str]) -> Guard {
-    Guard { allow: allow.iter().map(|allow| allow.parse().unwrap()).collect(), ..Guard::default() }
-}
+use crate::support::guard;
 
 fn admit(guard: &Guard, url: &str) -> Result<Reach, GuardRefusal> {
     guard.admit(&Url::parse(url).unwrap())

@@ -6,19 +6,11 @@ use countersign_forge::fetch::{FetchError, FetchLimits, Fetcher, Redirects, Time
 use countersign_forge::{file_server::FileServers, guard::Guard, guard::SystemResolver};
 use url::Url;
 
-use crate::support::{Answers, PATIENT, Server, run_again_behind_a_dead_proxy};
-
-fn guard(allow: &[&str]) -> Guard {
-    Guard { allow: allow.iter().map(|allow| allow.parse().unwrap()).collect(), ..Guard::default() }
-}
+use crate::support::{Answers, PATIENT, Server, fetcher, guard, run_again_behind_a_dead_proxy};
 
 /// A fetcher that may reach the test's server by its address.
 fn local_fetcher(timeouts: Timeouts) -> Fetcher {
-    Fetcher::new(guard(&["127.0.0.1:*"]), timeouts, Arc::new(Answers::default())).unwrap()
-}
-
-fn fetcher(allow: &[&str], answers: Answers) -> Fetcher {
-    Fetcher::new(guard(allow), PATIENT, Arc::new(answers)).unwrap()
+    fetcher(&["127.0.0.1:*"], timeouts, Answers::default())
 }
 
 async fn get(fetcher: &Fetcher, url: &str, redirects: Redirects) -> Result<Option<Vec<u8>>, FetchError> {
@@ -125,7 +117,8 @@ async fn a_redirect_to_a_place_that_is_not_allowed_is_refused() {
         "data:,hello", "http://u:p@127.0.0.1/x", "https://[::1%25eth0]/x", "https://private.example/x",
     ] {
         let server = Server::start().await;
-        let fetcher = fetcher(&["127.0.0.1:*"], Answers::default().with("private.example", &["192.168.0.1"]));
+        let fetcher =
+            fetcher(&["127.0.0.1:*"], PATIENT, Answers::default().with("private.example", &["192.168.0.1"]));
         let result = get(&fetcher, &server.url(&format!("/to?{target}")), Redirects::Guarded).await;
         refused_on_redirect(result);
         assert_eq!(server.requests().len(), 1, "{target}");
@@ -141,8 +134,9 @@ async fn a_redirect_does_not_repeat_secrets_in_messages() {
 #[tokio::test]
 async fn a_name_with_only_private_addresses_is_refused_as_given() {
     let answers = Answers::default().with("files.example", &["10.1.2.3", "::1", "fe80::1"]);
-    let message =
-        refused_as_given(get(&fetcher(&[], answers), "https://files.example/x", Redirects::Guarded).await);
+    let message = refused_as_given(
+        get(&fetcher(&[], PATIENT, answers), "https://files.example/x", Redirects::Guarded).await,
+    );
     assert!(message.contains("--allow-fetch files.example") && !message.contains("10.1.2.3"), "{message}");
 }
 
@@ -151,7 +145,7 @@ async fn of_mixed_answers_only_the_allowed_addresses_are_connected_to() {
     let server = Server::start().await;
     let answers = Answers::default().with("files.example", &["10.1.2.3", "127.0.0.1", "::1", "1.1.1.1"]);
     let url = format!("http://files.example:{}/ok", server.port);
-    assert_hello(get(&fetcher(&["127.0.0.1:*"], answers), &url, Redirects::Guarded).await);
+    assert_hello(get(&fetcher(&["127.0.0.1:*"], PATIENT, answers), &url, Redirects::Guarded).await);
 }
 
 #[tokio::test]
@@ -160,7 +154,7 @@ async fn a_host_that_is_allowed_by_name_is_reached_at_any_address() {
     let answers =
         || Answers::default().with("git.internal", &["127.0.0.1"]).with("other.internal", &["127.0.0.1"]);
     let url = |name: &str| format!("http://{name}:{}/ok", server.port);
-    let fetcher = fetcher(&["git.internal:*"], answers());
+    let fetcher = fetcher(&["git.internal:*"], PATIENT, answers());
     assert_hello(get(&fetcher, &url("git.internal"), Redirects::Guarded).await);
     refused_as_given(get(&fetcher, &url("other.internal"), Redirects::Guarded).await);
     refused_as_given(get(&fetcher, &server.url("/ok"), Redirects::Guarded).await);
@@ -175,7 +169,7 @@ async fn an_exception_opens_its_own_port_and_no_message_tells_what_listens_on_ot
         [("127.0.0.1", "127.0.0.1"), ("127.0.0.0/8", "127.0.0.1"), ("git.internal", "git.internal")]
     {
         let answers = || Answers::default().with("git.internal", &["127.0.0.1"]);
-        let fetcher = fetcher(&[&format!("{allow}:{}", server.port)], answers());
+        let fetcher = fetcher(&[&format!("{allow}:{}", server.port)], PATIENT, answers());
         let url = |port: u16, path: &str| format!("http://{host}:{port}{path}");
         assert_hello(get(&fetcher, &url(server.port, "/ok"), Redirects::Guarded).await);
         for scheme in ["http", "https"] {
@@ -194,7 +188,8 @@ async fn an_exception_opens_its_own_port_and_no_message_tells_what_listens_on_ot
     assert_eq!(other.requests(), [""; 0]);
     // Without a port it is for 80 and 443 alone.
     let message = refused_as_given(
-        get(&fetcher(&["127.0.0.1"], Answers::default()), &server.url("/ok"), Redirects::Guarded).await,
+        get(&fetcher(&["127.0.0.1"], PATIENT, Answers::default()), &server.url("/ok"), Redirects::Guarded)
+            .await,
     );
     assert!(message.contains(&format!("--allow-fetch 127.0.0.1:{}`", server.port)), "{message}");
 }
@@ -230,7 +225,7 @@ async fn exactly_the_limit_is_read() {
 #[tokio::test]
 async fn what_is_no_answer_or_breaks_off_or_is_encoded_is_broken() {
     let server = Server::start().await;
-    let fetcher = fetcher(&["127.0.0.1:*"], Answers::default().with("empty.example", &[]));
+    let fetcher = fetcher(&["127.0.0.1:*"], PATIENT, Answers::default().with("empty.example", &[]));
     let paths = ["/short", "/short-chunked", "/nothing", "/garbage", "/gzip", "/to-nowhere"];
     let no_tls = server.url("/ok").replace("http:", "https:");
     let no_address = ["https://empty.example/x", "https://unknown.example/x"].map(str::to_owned);

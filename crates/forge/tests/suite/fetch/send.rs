@@ -1,22 +1,15 @@
 //! Guarded sending over real sockets of this machine.
 
-use std::{sync::Arc, time::Duration, time::Instant};
+use std::{time::Duration, time::Instant};
 
 use countersign_forge::fetch::{Fetcher, Post, SendError, Timeouts, TryAgain};
-use countersign_forge::guard::Guard;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use url::Url;
 
-use crate::support::{Answers, Routes, Server, reply, run_again_behind_a_dead_proxy};
+use crate::support::{Answers, Routes, Server, fetcher, reply, run_again_behind_a_dead_proxy};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const SHORT: Duration = Duration::from_millis(300);
-
-fn fetcher(allow: &[&str], answers: Answers) -> Fetcher {
-    let allow = allow.iter().map(|allow| allow.parse().unwrap()).collect();
-    let guard = Guard { allow, ..Guard::default() };
-    Fetcher::new(guard, Timeouts::default(), Arc::new(answers)).unwrap()
-}
 
 async fn post_to(fetcher: &Fetcher, url: &str, timeout: Duration) -> Result<(), SendError> {
     let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
@@ -26,7 +19,8 @@ async fn post_to(fetcher: &Fetcher, url: &str, timeout: Duration) -> Result<(), 
 
 /// Posts to a path of a server that may be reached.
 async fn post(server: &Server, path: &str, timeout: Duration) -> Result<(), SendError> {
-    post_to(&fetcher(&["127.0.0.1:*"], Answers::default()), &server.url(path), timeout).await
+    post_to(&fetcher(&["127.0.0.1:*"], Timeouts::default(), Answers::default()), &server.url(path), timeout)
+        .await
 }
 
 #[tokio::test]
@@ -93,7 +87,7 @@ async fn a_receiver_that_says_nothing_is_given_up_in_time() {
     let server = Server::start().await;
     let error = post(&server, "/silent", SHORT).await.unwrap_err();
     assert!(matches!(error, SendError::TimedOut { .. }), "{error}");
-    let fetcher = fetcher(&[], Answers::default().without_end("never.example"));
+    let fetcher = fetcher(&[], Timeouts::default(), Answers::default().without_end("never.example"));
     let error = post_to(&fetcher, "https://never.example/x", SHORT).await.unwrap_err();
     assert!(matches!(error, SendError::TimedOut { .. }), "{error}");
 }
@@ -107,7 +101,7 @@ async fn what_is_no_answer_is_an_error() {
         assert!(!error.to_string().contains(char::is_control), "{error:?}");
     }
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let fetcher = fetcher(&["127.0.0.1:*"], Answers::default());
+    let fetcher = fetcher(&["127.0.0.1:*"], Timeouts::default(), Answers::default());
     let error = post_to(&fetcher, &format!("http://{closed}/x"), PATIENCE).await.unwrap_err();
     assert!(matches!(error, SendError::Broken { .. }), "{error}");
 }
@@ -116,7 +110,7 @@ async fn what_is_no_answer_is_an_error() {
 async fn nothing_is_sent_to_an_address_that_is_not_public_by_literal_or_by_name() {
     let server = Server::start().await;
     let answers = Answers::default().with("hooks.internal", &["127.0.0.1"]);
-    let closed = fetcher(&[], answers);
+    let closed = fetcher(&[], Timeouts::default(), answers);
     for (url, hint) in [
         (server.url("/ok"), "--allow-fetch 127.0.0.1"),
         (server.url("/ok").replace("http:", "https:"), "--allow-fetch 127.0.0.1"),
@@ -130,7 +124,7 @@ async fn nothing_is_sent_to_an_address_that_is_not_public_by_literal_or_by_name(
     assert!(server.requests().is_empty());
 
     let answers = Answers::default().with("hooks.internal", &["127.0.0.1"]);
-    let open = fetcher(&[&format!("hooks.internal:{}", server.port)], answers);
+    let open = fetcher(&[&format!("hooks.internal:{}", server.port)], Timeouts::default(), answers);
     let url = format!("http://hooks.internal:{}/ok", server.port);
     assert_eq!(post_to(&open, &url, PATIENCE).await, Ok(()));
     assert_eq!(server.requests().len(), 1);
@@ -138,7 +132,7 @@ async fn nothing_is_sent_to_an_address_that_is_not_public_by_literal_or_by_name(
 
 #[tokio::test]
 async fn what_a_url_tells_without_its_name_being_resolved_can_be_checked_before() {
-    let fetcher = fetcher(&[], Answers::default());
+    let fetcher = fetcher(&[], Timeouts::default(), Answers::default());
     let check = |text: &str| fetcher.check_target(&Url::parse(text).unwrap());
     assert_eq!(check("https://hooks.example/x"), Ok(()));
     for url in [

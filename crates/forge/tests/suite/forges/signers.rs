@@ -6,80 +6,49 @@ use super::{release, requests, signers, signers_of, with_tokens};
 
 #[test]
 fn every_form_of_a_signers_url_is_read_from_a_branch() {
-    let raw_github = "https://raw.githubusercontent.com/acme/app/refs/heads";
-    let api_github =
-        "https://api.github.com/repos/acme/app/contents/svc.signers.json?ref=refs%2Fheads%2Fa%2Fb";
+    const RAW: &str = "raw.githubusercontent.com/acme/app/refs/heads";
+    const API: &str = "api.github.com/repos/acme/app/contents/FILE?ref=refs%2Fheads%2Fa%2Fb";
+    // FILE stands for svc.signers.json.
     let table = [
+        ("github.com/acme/app/blob/main/FILE", "github.com", "RAW/main/FILE"),
+        ("GitHub.com/acme/app/raw/main/FILE?raw=1", "github.com", "RAW/main/FILE"),
+        ("github.com/acme/app/blob/refs/heads/a/b/FILE", "github.com", "API"),
+        ("github.com/acme/app/blob/a%23b/.svc_signers/x.json", "github.com", "RAW/a%23b/.svc_signers/x.json"),
+        ("raw.githubusercontent.com/acme/app/main/svc.signers/x", "github.com", "RAW/main/svc.signers/x"),
+        ("raw.githubusercontent.com/acme/app/refs/heads/a/b/FILE", "github.com", "API"),
         (
-            "https://github.com/acme/app/blob/main/svc.signers.json",
-            "github.com/443",
-            format!("{raw_github}/main/svc.signers.json"),
+            "hub.example/acme/app/blob/main/FILE", "hub.example",
+            "hub.example/acme/app/raw/refs/heads/main/FILE",
         ),
         (
-            "https://GitHub.com/acme/app/raw/main/svc.signers.json?raw=1",
-            "github.com/443",
-            format!("{raw_github}/main/svc.signers.json"),
+            "ghe.example/acme/app/blob/main/FILE", "ghe.example",
+            "raw.ghe.example/acme/app/refs/heads/main/FILE",
         ),
         (
-            "https://github.com/acme/app/blob/refs/heads/a/b/svc.signers.json",
-            "github.com/443",
-            api_github.to_owned(),
+            "raw.ghe.example/acme/app/main/FILE", "ghe.example",
+            "raw.ghe.example/acme/app/refs/heads/main/FILE",
         ),
         (
-            "https://github.com/acme/app/blob/a%23b/.svc_signers/x.json",
-            "github.com/443",
-            format!("{raw_github}/a%23b/.svc_signers/x.json"),
+            "gitlab.com/acme/app/-/blob/main/FILE?ref_type=heads", "gitlab.com",
+            "gitlab.com/acme/app/-/raw/main/FILE?ref_type=heads",
         ),
         (
-            "https://raw.githubusercontent.com/acme/app/main/svc.signers/x",
-            "github.com/443",
-            format!("{raw_github}/main/svc.signers/x"),
+            "lab.example/acme/app/-/raw/a/b/svc.signers/x.json?ref_type=tags",
+            "lab.example",
+            "lab.example/api/v4/projects/acme%2Fapp/repository/files/svc.signers%2Fx.json/raw?ref=refs%2Fheads%2Fa%2Fb",
         ),
         (
-            "https://raw.githubusercontent.com/acme/app/refs/heads/a/b/svc.signers.json",
-            "github.com/443",
-            api_github.to_owned(),
+            "codeberg.org/acme/app/src/branch/main/FILE", "codeberg.org",
+            "codeberg.org/acme/app/raw/branch/main/FILE",
         ),
-        (
-            "https://hub.example/acme/app/blob/main/svc.signers.json",
-            "hub.example/443",
-            "https://hub.example/acme/app/raw/refs/heads/main/svc.signers.json".into(),
-        ),
-        (
-            "https://ghe.example/acme/app/blob/main/svc.signers.json",
-            "ghe.example/443",
-            "https://raw.ghe.example/acme/app/refs/heads/main/svc.signers.json".into(),
-        ),
-        (
-            "https://raw.ghe.example/acme/app/main/svc.signers.json",
-            "ghe.example/443",
-            "https://raw.ghe.example/acme/app/refs/heads/main/svc.signers.json".into(),
-        ),
-        (
-            "https://gitlab.com/acme/app/-/blob/main/svc.signers.json?ref_type=heads",
-            "gitlab.com/443",
-            "https://gitlab.com/acme/app/-/raw/main/svc.signers.json?ref_type=heads".into(),
-        ),
-        (
-            "https://lab.example/acme/app/-/raw/a/b/svc.signers/x.json?ref_type=tags",
-            "lab.example/443",
-            "https://lab.example/api/v4/projects/acme%2Fapp/repository/files/svc.signers%2Fx.json/raw?ref=refs%2Fheads%2Fa%2Fb".into(),
-        ),
-        (
-            "https://codeberg.org/acme/app/src/branch/main/svc.signers.json",
-            "codeberg.org/443",
-            "https://codeberg.org/acme/app/raw/branch/main/svc.signers.json".into(),
-        ),
-        (
-            "https://gitea.com/acme/app/raw/branch/main/svc.signers.json",
-            "gitea.com/443",
-            "https://gitea.com/acme/app/raw/branch/main/svc.signers.json".into(),
-        ),
+        ("gitea.com/acme/app/raw/branch/main/FILE", "gitea.com", "gitea.com/acme/app/raw/branch/main/FILE"),
     ];
     for (url, server, request) in table {
-        let source = signers(url).unwrap_or_else(|problem| panic!("{url}: {problem}"));
-        assert_eq!(source.project.as_str(), format!("https/{server}/acme/app"), "{url}");
-        assert_eq!(requests(&source), [request.as_str()], "{url}");
+        let url = format!("https://{}", url.replace("FILE", "svc.signers.json"));
+        let request = request.replace("RAW", RAW).replace("API", API).replace("FILE", "svc.signers.json");
+        let source = signers(&url).unwrap_or_else(|problem| panic!("{url}: {problem}"));
+        assert_eq!(source.project.as_str(), format!("https/{server}/443/acme/app"), "{url}");
+        assert_eq!(requests(&source), [format!("https://{request}")], "{url}");
         assert_eq!(source.url, url);
     }
 }

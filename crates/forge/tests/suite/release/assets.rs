@@ -26,29 +26,29 @@ async fn an_asset_that_breaks_off_is_refused() {
     let chunked = reply("200 OK", "Transfer-Encoding: chunked\r\n", "3\r\nhel\r\n");
     for answer in [short, chunked] {
         for kind in KINDS {
-            let fake = Fake::with_first_asset(kind, answer.clone()).await;
-            let problem = asset_problem(fake.hash_first().await);
-            assert!(matches!(problem, AssetProblem::Fetch(FetchError::Broken { .. })), "{problem}");
+            let is_broken = |problem: &_| matches!(problem, AssetProblem::Fetch(FetchError::Broken { .. }));
+            assert_problem(kind, answer.clone(), is_broken).await;
         }
     }
+}
+
+/// Serves this as the first asset.
+async fn assert_problem(kind: ForgeKind, answer: String, is_it: fn(&AssetProblem) -> bool) {
+    let problem = asset_problem(Fake::with_first_asset(kind, answer).await.hash_first().await);
+    assert!(is_it(&problem), "{problem}");
 }
 
 #[tokio::test]
 async fn an_asset_must_have_the_published_size_and_digest() {
     let github = ForgeKind::Github;
-    let fake = Fake::with_first_asset(github, plain("hell")).await;
-    let problem = asset_problem(fake.hash_first().await);
-    assert!(matches!(problem, AssetProblem::Size { published: 5, received: 4, .. }), "{problem}");
+    let short = |problem: &_| matches!(problem, AssetProblem::Size { published: 5, received: 4, .. });
+    assert_problem(github, plain("hell"), short).await;
     // Without a length, both ends are found while reading.
-    let fake = Fake::with_first_asset(github, reply("200 OK", "", "hell")).await;
-    let problem = asset_problem(fake.hash_first().await);
-    assert!(matches!(problem, AssetProblem::Size { published: 5, received: 4, .. }), "{problem}");
-    let fake = Fake::with_first_asset(github, reply("200 OK", "", "hello!")).await;
-    let problem = asset_problem(fake.hash_first().await);
-    assert!(matches!(problem, AssetProblem::Overlong { published: 5, .. }), "{problem}");
-    let fake = Fake::with_first_asset(github, plain("HELLO")).await;
-    let problem = asset_problem(fake.hash_first().await);
-    assert!(matches!(problem, AssetProblem::Digest { .. }), "{problem}");
+    assert_problem(github, reply("200 OK", "", "hell"), short).await;
+    let long = reply("200 OK", "", "hello!");
+    assert_problem(github, long, |problem| matches!(problem, AssetProblem::Overlong { published: 5, .. }))
+        .await;
+    assert_problem(github, plain("HELLO"), |problem| matches!(problem, AssetProblem::Digest { .. })).await;
 }
 
 #[tokio::test]
@@ -89,14 +89,13 @@ async fn an_asset_is_not_read_from_a_private_address_nor_without_end() {
 #[tokio::test]
 async fn a_missing_asset_and_a_page_in_its_place_are_refused() {
     let gone = reply("404 Not Found", "Content-Length: 0\r\n", "");
-    let problem = asset_problem(Fake::with_first_asset(ForgeKind::Github, gone).await.hash_first().await);
-    assert!(matches!(problem, AssetProblem::NotFound { .. }), "{problem}");
+    assert_problem(ForgeKind::Github, gone, |problem| matches!(problem, AssetProblem::NotFound { .. })).await;
     let page = reply("200 OK", "Content-Type: text/html\r\nContent-Length: 5\r\n", "login");
-    let problem = asset_problem(Fake::with_first_asset(ForgeKind::Gitlab, page).await.hash_first().await);
-    assert!(matches!(problem, AssetProblem::WebPage { .. }), "{problem}");
+    assert_problem(ForgeKind::Gitlab, page, |problem| matches!(problem, AssetProblem::WebPage { .. })).await;
     let broken = reply("500 Oops", "Content-Length: 0\r\n", "");
-    let problem = asset_problem(Fake::with_first_asset(ForgeKind::Gitlab, broken).await.hash_first().await);
-    assert!(matches!(problem, AssetProblem::Fetch(FetchError::Status { status: 500, .. })), "{problem}");
+    let is_broken =
+        |problem: &_| matches!(problem, AssetProblem::Fetch(FetchError::Status { status: 500, .. }));
+    assert_problem(ForgeKind::Gitlab, broken, is_broken).await;
 }
 
 #[tokio::test]

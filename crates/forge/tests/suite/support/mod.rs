@@ -4,7 +4,7 @@
 
 use std::{collections::HashMap, io, net::IpAddr, net::SocketAddr, sync::Arc, sync::Mutex, time::Duration};
 
-use countersign_forge::{fetch::Timeouts, url::UrlProblem, url::UrlRefusal};
+use countersign_forge::{fetch::Fetcher, fetch::Timeouts, guard::Guard, url::UrlProblem, url::UrlRefusal};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use tokio::{io::AsyncReadExt, io::AsyncWriteExt, net::TcpListener, net::TcpStream, sync::Semaphore};
 
@@ -16,6 +16,14 @@ pub(crate) const PATIENT: Timeouts = Timeouts {
     total: Duration::from_secs(20),
     pace: Duration::from_secs(20),
 };
+
+pub(crate) fn guard(allow: &[&str]) -> Guard {
+    Guard { allow: allow.iter().map(|allow| allow.parse().unwrap()).collect(), ..Guard::default() }
+}
+
+pub(crate) fn fetcher(allow: &[&str], timeouts: Timeouts, answers: Answers) -> Fetcher {
+    Fetcher::new(guard(allow), timeouts, Arc::new(answers)).unwrap()
+}
 
 /// What is wrong with a URL, wherever it came from.
 pub(crate) fn problem_of(refusal: UrlRefusal) -> UrlProblem {

@@ -23,47 +23,32 @@ fn problem(url: &str) -> UrlProblem {
 #[test]
 fn the_form_of_a_forges_download_leads_to_the_release_first() {
     let table = [
+        ("github.com/acme/app/releases/download/v1/app.tgz", "github.com/443/acme/app", "v1", "app.tgz"),
+        ("codeberg.org/acme/app/releases/download/v1/app.tgz", "codeberg.org/443/acme/app", "v1", "app.tgz"),
+        ("git.example:8443/a/b/releases/download/v1/x", "git.example/8443/a/b", "v1", "x"),
+        ("github.com/acme/app/releases/download/a/b/x", "github.com/443/acme/app", "a/b", "x"),
+        ("github.com/acme/app/releases/download/a%2Fb/x", "github.com/443/acme/app", "a/b", "x"),
+        ("github.com/acme/app/releases/download/a%2fb/c/x", "github.com/443/acme/app", "a/b/c", "x"),
         (
-            "https://github.com/acme/app/releases/download/v1/app.tgz", "github.com/443/acme/app", "v1",
-            "app.tgz",
-        ),
-        (
-            "https://codeberg.org/acme/app/releases/download/v1/app.tgz", "codeberg.org/443/acme/app", "v1",
-            "app.tgz",
-        ),
-        ("https://git.example:8443/a/b/releases/download/v1/x", "git.example/8443/a/b", "v1", "x"),
-        ("https://github.com/acme/app/releases/download/a/b/x", "github.com/443/acme/app", "a/b", "x"),
-        ("https://github.com/acme/app/releases/download/a%2Fb/x", "github.com/443/acme/app", "a/b", "x"),
-        ("https://github.com/acme/app/releases/download/a%2fb/c/x", "github.com/443/acme/app", "a/b/c", "x"),
-        (
-            "https://github.com/acme/app/releases/download/v1%2B2/x%2By%20z",
-            "github.com/443/acme/app",
-            "v1+2",
+            "github.com/acme/app/releases/download/v1%2B2/x%2By%20z", "github.com/443/acme/app", "v1+2",
             "x+y z",
         ),
-        ("https://github.com/acme/app/releases/%64ownload/v1/x", "github.com/443/acme/app", "v1", "x"),
-        ("https://github.com/acme/app/releases/download/latest/x", "github.com/443/acme/app", "latest", "x"),
-        ("https://gitlab.com/g/p/-/releases/v1/downloads/x", "gitlab.com/443/g/p", "v1", "x"),
+        ("github.com/acme/app/releases/%64ownload/v1/x", "github.com/443/acme/app", "v1", "x"),
+        ("github.com/acme/app/releases/download/latest/x", "github.com/443/acme/app", "latest", "x"),
+        ("gitlab.com/g/p/-/releases/v1/downloads/x", "gitlab.com/443/g/p", "v1", "x"),
+        ("gitlab.com/g/s/t/p/-/releases/v1/downloads/bin/linux/x", "gitlab.com/443/g/s/t/p", "v1", "x"),
+        ("lab.example/g/p/-/releases/a%2Fb/downloads/x", "lab.example/443/g/p", "a/b", "x"),
+        ("lab.example/g/p/-/releases/a/b/downloads/x", "lab.example/443/g/p", "a/b", "x"),
+        ("lab.example/g/p/-/releases/v1/downloads/a/downloads/x", "lab.example/443/g/p", "v1", "x"),
+        ("lab.example/g/p/-/releases/downloads/downloads/x", "lab.example/443/g/p", "downloads", "x"),
+        ("lab.example/g/p/-/releases/latest/downloads/x", "lab.example/443/g/p", "latest", "x"),
         (
-            "https://gitlab.com/g/s/t/p/-/releases/v1/downloads/bin/linux/x",
-            "gitlab.com/443/g/s/t/p",
-            "v1",
-            "x",
-        ),
-        ("https://lab.example/g/p/-/releases/a%2Fb/downloads/x", "lab.example/443/g/p", "a/b", "x"),
-        ("https://lab.example/g/p/-/releases/a/b/downloads/x", "lab.example/443/g/p", "a/b", "x"),
-        ("https://lab.example/g/p/-/releases/v1/downloads/a/downloads/x", "lab.example/443/g/p", "v1", "x"),
-        ("https://lab.example/g/p/-/releases/downloads/downloads/x", "lab.example/443/g/p", "downloads", "x"),
-        ("https://lab.example/g/p/-/releases/latest/downloads/x", "lab.example/443/g/p", "latest", "x"),
-        (
-            "https://lab.example/g/p/-/releases/permalink%2Flatest/downloads/x",
-            "lab.example/443/g/p",
-            "permalink/latest",
-            "x",
+            "lab.example/g/p/-/releases/permalink%2Flatest/downloads/x", "lab.example/443/g/p",
+            "permalink/latest", "x",
         ),
     ];
     for (url, project, tag, name) in table {
-        let candidates = locate(url);
+        let candidates = locate(&format!("https://{url}"));
         assert_eq!(candidates[0].kind, CandidateKind::Release, "{url}");
         let dir = format!("https/{project}/releases/tag/{tag}");
         assert_eq!(shown(&candidates[0]), (dir, name.to_owned()), "{url}");
