@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use countersign_core::{documents::signers::Role, documents::signers::SignersFile, values::key::PublicKey};
 use countersign_explain::strength::{Act, KeyCount, Strength, Warning, assess, count_needed};
 use countersign_explain::words::{describe_delay, describe_rebuilds, shown_signer};
-use countersign_testing::{assert_mentions, few, key, signer_text, steady};
+use countersign_testing::{assert_mentions, few, steady};
 use proptest::prelude::*;
 
 use crate::files::{Groups, public, spell, text_at};
