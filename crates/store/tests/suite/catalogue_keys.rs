@@ -41,26 +41,35 @@ fn kinds(team: &Team, key: &SecretKey) -> Vec<WaitingKind> {
     pending(team, key).into_iter().map(|file| file.kind).collect()
 }
 
+/// What waits for two signatures of a role on the release v1, since someone began it in this minute.
+fn waiting_file(kind: WaitingKind, index: &str, role: Role, by: &SecretKey, since: i64) -> WaitingFile {
+    WaitingFile {
+        kind,
+        file_path: path(index),
+        project_id: path(APP),
+        tag: Some("v1".to_owned()),
+        collected: 0,
+        needed: 2,
+        roles: vec![role],
+        since: time(since),
+        by: Some(by.public_key()),
+        reason: None,
+        objections: Vec::new(),
+        rebuilds: None,
+        waits_until: None,
+        completes: false,
+    }
+}
+
 #[tokio::test]
 async fn a_release_waits_for_the_artifact_signers_who_have_not_signed() {
     let team = team().await;
     let index = team.add(APP, "v1", &["one"], &carol()).await;
     let added = team.minute();
     let waiting = |collected| WaitingFile {
-        kind: WaitingKind::Release,
-        file_path: path(&index),
-        project_id: path(APP),
-        tag: Some("v1".to_owned()),
         collected,
-        needed: 2,
-        roles: vec![Role::Artifact],
-        since: time(added),
-        by: Some(carol().public_key()),
-        reason: None,
-        objections: Vec::new(),
-        rebuilds: None,
-        waits_until: None,
         completes: collected == 1,
+        ..waiting_file(WaitingKind::Release, &index, Role::Artifact, &carol(), added)
     };
     assert_eq!(pending(&team, &alice()), [waiting(0)]);
     team.sign(&index, &[&alice()]).await;
@@ -85,20 +94,10 @@ async fn a_begun_revocation_waits_for_every_revoker_who_has_not_joined() {
     assert!(!team.revoke(&index, &document, &carol()).await);
     let begun = team.minute();
     let waiting = WaitingFile {
-        kind: WaitingKind::Revocation,
-        file_path: path(&index),
-        project_id: path(APP),
-        tag: Some("v1".to_owned()),
         collected: 1,
-        needed: 2,
-        roles: vec![Role::Revocation],
-        since: time(begun),
-        by: Some(carol().public_key()),
         reason: Some("a bad build".to_owned()),
-        objections: Vec::new(),
-        rebuilds: None,
-        waits_until: None,
         completes: true,
+        ..waiting_file(WaitingKind::Revocation, &index, Role::Revocation, &carol(), begun)
     };
     let check = |team: &Team| {
         for revoker in [bob(), key(5)] {
@@ -278,20 +277,10 @@ async fn a_release_waits_for_its_builders_until_enough_of_them_got_the_same() {
         different,
     };
     let waiting = |collected, different| WaitingFile {
-        kind: WaitingKind::Rebuild,
-        file_path: path(&index),
-        project_id: path(APP),
-        tag: Some("v1".to_owned()),
         collected,
-        needed: 2,
-        roles: vec![Role::Builder],
-        since: time(added),
-        by: Some(alice().public_key()),
-        reason: None,
-        objections: Vec::new(),
         rebuilds: Some(rebuilds(collected, different)),
-        waits_until: None,
         completes: collected == 1,
+        ..waiting_file(WaitingKind::Rebuild, &index, Role::Builder, &alice(), added)
     };
     assert_eq!(pending(&team, first), [waiting(0, 0)]);
     assert_eq!(kinds(&team, &alice()), [WaitingKind::Release]);

@@ -2,10 +2,10 @@
 //! there, and what `git gc` makes of them beside a running store. No commit may rely on one.
 
 use std::sync::{Arc, atomic::AtomicBool, atomic::Ordering};
-use std::{fs, path::Path, path::PathBuf, process::Command};
+use std::{fs, path::Path, path::PathBuf};
 
 use countersign_store::{Disk, DiskStep, Moment, Store};
-use countersign_testing::copy_dir;
+use countersign_testing::{copy_dir, git::git};
 
 use crate::support::{Fixture, contents, put};
 
@@ -22,15 +22,7 @@ fn disk_before_move(armed: &Arc<AtomicBool>, act: impl Fn() + Send + Sync + 'sta
 }
 
 fn git_gc(repository: &Path) {
-    let done = Command::new("git")
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_SYSTEM", "/dev/null")
-        .arg("-C")
-        .arg(repository)
-        .args(["gc", "--quiet", "--prune=now"])
-        .output()
-        .unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    git(repository, &["gc", "--quiet", "--prune=now"], b"");
 }
 
 /// What a kill leaves after a pack has its name and before the branch moves. Its change is `+dir/b=2`.

@@ -1,9 +1,8 @@
 //! The journal out of a repository.
 
-use std::{io::Write as _, process::Command, process::Stdio};
-
 use countersign_store::journal::{JournalEntry, export::JournalExport, write_entries};
 use countersign_store::{ObjectId, Store};
+use countersign_testing::git::git;
 use tempfile::TempDir;
 
 use super::{id, read_all};
@@ -160,16 +159,7 @@ impl BareCopy {
     }
 
     fn git(&self, arguments: &[&str], input: &[u8]) -> String {
-        let mut command = Command::new("git");
-        command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
-        command.arg("-C").arg(self.0.path()).args(arguments);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut running = command.spawn().unwrap();
-        running.stdin.take().unwrap().write_all(input).unwrap();
-        let output = running.wait_with_output().unwrap();
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "git {arguments:?}: {errors}");
-        String::from_utf8(output.stdout).unwrap() + &errors
+        git(self.0.path(), arguments, input)
     }
 
     fn import(&self, journal: &[u8]) {

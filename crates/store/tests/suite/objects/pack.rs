@@ -6,6 +6,7 @@ use countersign_store::objects::pack::{
     EncodedPack, IndexEntry, MAX_STORED, PackObject, encode, encode_index,
 };
 use countersign_store::objects::{delta::encode_delta, hash};
+use countersign_testing::random::Random;
 use gix::{hash::Kind as HashKind, objs::Kind, odb::pack::cache, odb::pack::data, odb::pack::index};
 
 fn object(kind: Kind, data: &[u8], base: Option<usize>) -> PackObject {
@@ -32,12 +33,9 @@ fn check(objects: &[PackObject]) -> EncodedPack {
 }
 
 fn noise(bytes: usize) -> Vec<u8> {
-    let mut state = 1u64;
-    let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 56) as u8
-    };
-    (0..bytes).map(|_| next()).collect()
+    let mut random = Random::congruential(1);
+    // The uppermost bits.
+    (0..bytes).map(|_| (random.draw() >> 23) as u8).collect()
 }
 
 #[test]
@@ -88,11 +86,8 @@ fn lines_that_come_and_go_anywhere_make_a_short_difference() {
 
 #[test]
 fn whatever_lines_two_versions_have_in_common_the_later_one_is_read_back() {
-    let mut state = 7u64;
-    let mut next = |below: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize % below
-    };
+    let mut random = Random::congruential(7);
+    let mut next = |below: usize| random.place(below);
     for _ in 0..200 {
         // Lines that repeat, change their places, and are cut off.
         let mut draw = || {

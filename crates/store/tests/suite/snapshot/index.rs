@@ -7,6 +7,7 @@ use countersign_core::rules::decide::{assets, proposal, register, sign, statemen
 use countersign_core::rules::snapshot::{Change, Snapshot};
 use countersign_core::values::{key::SecretKey, path::RepoPath, time::Timestamp};
 use countersign_store::{Head, PathEntry, Store};
+use countersign_testing::random::Random;
 
 use crate::support::requests::{proposal, release, revocation, submission};
 use crate::support::{Fixture, commit, path};
@@ -55,7 +56,7 @@ fn check_signers(head: &Head, projects: &[RepoPath]) {
 
 /// Random requests, the same at every run; refused ones do no harm.
 pub(crate) struct World {
-    random: u64,
+    random: Random,
     pub(crate) keys: Vec<SecretKey>,
     pub(crate) projects: Vec<RepoPath>,
     log: Vec<&'static str>,
@@ -65,7 +66,7 @@ impl World {
     pub(crate) fn new() -> Self {
         let projects = ["https/a.example/443/acme", "https/a.example/443/other/app", "http/b.example/80"];
         Self {
-            random: 7,
+            random: Random::congruential(7),
             keys: (1..=5).map(|seed| SecretKey::from_seed(&[seed; 32])).collect(),
             projects: projects.map(path).to_vec(),
             log: Vec::new(),
@@ -73,10 +74,7 @@ impl World {
     }
 
     fn below(&mut self, bound: usize) -> usize {
-        // A linear congruential generator: its upper bits are good enough here.
-        self.random =
-            self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.random >> 33) as usize % bound
+        self.random.place(bound)
     }
 
     pub(crate) async fn step(&mut self, store: &Store, step: u64) {

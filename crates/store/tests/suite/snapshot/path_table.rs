@@ -6,6 +6,7 @@ use countersign_core::values::{path::RepoPath, wire};
 use countersign_store::snapshot::tree::{Dir, DirEntry, TreeNode, edit::Edit, edit::apply};
 use countersign_store::snapshot::{path_table::NEAR, path_table::PathTable, trie::Node};
 use countersign_store::{ObjectId, objects::hash};
+use countersign_testing::random::Random;
 use gix::{hashtable::HashMap, objs::Kind};
 
 use super::trie::all;
@@ -56,15 +57,11 @@ fn check(paths: &PathTable, root: &Arc<Dir>) {
 fn places_agree_with_the_tree_and_with_a_rebuild_after_random_changes() {
     let mut root = Dir::empty();
     let mut paths = PathTable::of(&root, &HashMap::default());
-    let mut random = 7_u64;
-    let mut next = || {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        random >> 33
-    };
+    let mut random = Random::congruential(7);
     for step in 0..3_000 {
-        let content = hash(Kind::Blob, &next().to_le_bytes()).unwrap();
-        let path = path(next());
-        let edit: Edit<'_> = (&path, (next() % 3 != 0).then_some(content));
+        let content = hash(Kind::Blob, &random.draw().to_le_bytes()).unwrap();
+        let path = path(random.draw());
+        let edit: Edit<'_> = (&path, (random.below(3) != 0).then_some(content));
         root = apply(&root, &[edit]).unwrap().0;
         paths.set(path.as_str(), edit.1);
         if step % 500 == 499 {

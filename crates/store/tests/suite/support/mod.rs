@@ -4,16 +4,17 @@
 #![allow(clippy::unwrap_used, reason = "a helper of tests")]
 
 use std::sync::{Arc, Barrier, atomic::AtomicBool, atomic::AtomicI64, atomic::Ordering};
-use std::{collections::BTreeMap, fs, io, path::Path, path::PathBuf, process::Command, time::Duration};
+use std::{collections::BTreeMap, fs, io, path::Path, path::PathBuf, time::Duration};
 
 use countersign_core::rules::snapshot::{Change, Snapshot};
-use countersign_core::values::{path::RepoPath, time::Timestamp};
+use countersign_core::values::time::Timestamp;
 use countersign_store::machine::{clock::Clock, data_dir::DataDir};
 use countersign_store::{
     Author, Disk, DiskStep, Head, Moment, ObjectId, OpenError, Options, Repository, Store, StoreError,
     StoreRole,
 };
-use countersign_testing::await_until;
+pub(crate) use countersign_testing::path;
+use countersign_testing::{await_until, git::git, memory_dir};
 use tempfile::TempDir;
 
 pub(crate) mod faults;
@@ -29,10 +30,6 @@ pub(crate) fn await_folding(store: &Store, most: usize) {
 pub(crate) struct Fixture {
     pub(crate) dir: TempDir,
     data_dir: Option<DataDir>,
-}
-
-pub(crate) fn path(text: &str) -> RepoPath {
-    RepoPath::parse(text).unwrap()
 }
 
 pub(crate) fn clock() -> Clock {
@@ -208,7 +205,7 @@ impl Fixture {
 
     /// In memory where the system has such a place: for tests that play the disk's part themselves.
     pub(crate) fn in_memory() -> Self {
-        Self::at(TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).unwrap())
+        Self::at(memory_dir())
     }
 
     fn at(dir: TempDir) -> Self {
@@ -233,16 +230,7 @@ impl Fixture {
     }
 
     pub(crate) fn git(&self, arguments: &[&str]) -> String {
-        let mut command = Command::new("git");
-        // Nothing of the machine's configuration counts.
-        command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
-        // As the clock of the fixture: a store changes nothing that was made long after its own time (D191).
-        command.env("GIT_COMMITTER_DATE", "1700000000 +0000");
-        let output = command.arg("-C").arg(self.repository()).args(arguments).output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "git {arguments:?}: {text}{errors}");
-        text + &errors
+        git(&self.repository(), arguments, b"")
     }
 
     /// The id of a new commit, which no branch leads to.

@@ -7,7 +7,7 @@ use countersign_core::rules::decide::{assets, proposal::Proposal, sign};
 use countersign_core::rules::snapshot::Snapshot;
 use countersign_core::values::{digest::Sha512, key::SecretKey, path::RepoPath, time::Timestamp};
 use countersign_store::Head;
-use countersign_testing::{RevokeRequest, origin, published, signed_request, signed_statement};
+use countersign_testing::{RevokeRequest, origin, published, signed_request, signed_statement, signers};
 
 /// Signers for `project`: all of `members` are needed.
 pub(crate) fn proposal(
@@ -16,13 +16,7 @@ pub(crate) fn proposal(
     members: &[&SecretKey],
     now: Timestamp,
 ) -> Proposal {
-    let listed = members.iter().map(|key| key.public_key());
-    let listed: Vec<_> =
-        listed.map(|key| format!(r#"{{"kind":"key","data":{{"pubkey":"{key}"}}}}"#)).collect();
-    let (threshold, listed) = (members.len(), listed.join(","));
-    let file = format!(
-        r#"{{"version":1,"timestamp":"{now}","artifact_signers":[{{"threshold":{threshold},"signers":[{listed}]}}]}}"#
-    );
+    let file = signers(&now.to_string()).artifact(members.len(), members).text();
     Proposal {
         project,
         signers_bytes: file.into_bytes().into(),
