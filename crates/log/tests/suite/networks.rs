@@ -7,8 +7,9 @@ use countersign_core::log::network::{ListedLog, LogList, NotTaken};
 use countersign_core::log::tree::leaf_hash;
 use countersign_core::values::bounds::LISTED_LOGS;
 use countersign_core::values::{verifier_key::KeyKind, verifier_key::VerifierKey};
-use countersign_log::{CheckpointSigner, CosignRefusal, LogWitness};
+use countersign_log::{CosignRefusal, LogWitness};
 use countersign_store::{Disk, DiskStep};
+use countersign_testing::memory_dir;
 use tempfile::TempDir;
 
 use crate::support::{ORIGIN, log_key, witness};
@@ -16,8 +17,7 @@ use crate::support::{ORIGIN, log_key, witness};
 const NOW: u64 = 1_700_000_000;
 
 fn open_on(disk: Disk, dir: &Path) -> LogWitness {
-    let own = witness(1);
-    LogWitness::open_on(disk, dir, vec![CheckpointSigner::with_key(own.public, own.secret)]).unwrap()
+    LogWitness::open_on(disk, dir, vec![witness(1).signer()]).unwrap()
 }
 
 fn list(logs: impl IntoIterator<Item = VerifierKey>) -> LogList {
@@ -62,7 +62,7 @@ fn a_log_is_on_disk_before_it_is_served() {
 
 #[test]
 fn lists_fill_a_witness_up_to_its_bound_and_no_further() {
-    let dir = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).unwrap();
+    let dir = memory_dir();
     let opened = open_on(Disk::default(), dir.path());
     assert_eq!(opened.take_list(&list((0..LISTED_LOGS - 1).map(named))).unwrap().new, LISTED_LOGS - 1);
     let more = list([log_key().public, named(LISTED_LOGS), named(LISTED_LOGS + 1), named(0)]);

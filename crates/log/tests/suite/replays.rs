@@ -6,7 +6,7 @@ use std::{fs, path::Path, path::PathBuf, thread, time::Duration, time::Instant, 
 use countersign_core::log::checkpoint::{Checkpoint, WitnessRequest};
 use countersign_core::log::{note::Note, tree::Hash, tree::Tree, tree::leaf_hash};
 use countersign_core::values::digest::Sha256;
-use countersign_log::{CheckpointSigner, CosignRefusal, LogReplay, LogWitness};
+use countersign_log::{CosignRefusal, LogReplay, LogWitness};
 use countersign_testing::log_reader::{derive_leaves, root_of};
 use countersign_testing::{await_until, copy_dir};
 
@@ -25,9 +25,7 @@ struct Replaying<'a> {
 
 impl<'a> Replaying<'a> {
     fn start(fixture: &'a Fixture, dir: PathBuf) -> Self {
-        let own = witness(1);
-        let signer = CheckpointSigner::with_key(own.public, own.secret);
-        let witness = LogWitness::open(&dir, vec![signer]).unwrap();
+        let witness = LogWitness::open(&dir, vec![witness(1).signer()]).unwrap();
         let replay = LogReplay::start(fixture.store(), &dir.join("replay"), log_key().public).unwrap();
         witness.add_replay(replay.clone()).unwrap();
         let begun = Self { fixture, dir, witness, replay };
@@ -224,8 +222,7 @@ fn the_start_of_a_replay_is_measured() {
         replay
     };
     let replay = started(&format!("{commits} commits, derived anew"));
-    let own = witness(1);
-    let keeping = LogWitness::open(&dir, vec![CheckpointSigner::with_key(own.public, own.secret)]).unwrap();
+    let keeping = LogWitness::open(&dir, vec![witness(1).signer()]).unwrap();
     keeping.add_replay(replay.clone()).unwrap();
     keeping.check(&sign(&log_key(), commits, replay.root_at(commits).unwrap())).unwrap();
     await_until("what is kept", || dir.join("replay/checkpoint").exists());

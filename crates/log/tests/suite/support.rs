@@ -8,7 +8,7 @@ use countersign_core::values::{key::SecretKey, path::RepoPath, time::Timestamp};
 use countersign_core::{log::checkpoint::SignedCheckpoint, log::policy::Policy, rules::snapshot::Change};
 use countersign_log::{CheckpointFiles, CheckpointSigner, LogError, LogOptions, LogRefusal, TransparencyLog};
 use countersign_store::{Author, Disk, Options, Repository, Store, StoreRole, machine::clock::Clock};
-use countersign_testing::{copy_dir, path};
+use countersign_testing::{copy_dir, memory_dir, path};
 use tempfile::TempDir;
 
 pub(crate) const ORIGIN: &str = "sign.example.org/log";
@@ -24,6 +24,12 @@ pub(crate) struct Fixture {
 pub(crate) struct NamedKey {
     pub(crate) public: VerifierKey,
     pub(crate) secret: SecretKey,
+}
+
+impl NamedKey {
+    pub(crate) fn signer(self) -> CheckpointSigner {
+        CheckpointSigner::with_key(self.public, self.secret)
+    }
 }
 
 pub(crate) fn log_key() -> NamedKey {
@@ -84,7 +90,7 @@ impl Fixture {
 
     /// In memory where the system has such a place, for tests with many commits.
     pub(crate) fn in_memory() -> Self {
-        Self::at(TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).unwrap())
+        Self::at(memory_dir())
     }
 
     fn at(dir: TempDir) -> Self {

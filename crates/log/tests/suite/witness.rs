@@ -20,8 +20,7 @@ const NOW: u64 = 1_700_000_000;
 
 /// A witness that knows no log.
 fn open_empty(dir: &Path) -> LogWitness {
-    let own = witness(1);
-    LogWitness::open(dir, vec![CheckpointSigner::with_key(own.public, own.secret)]).unwrap()
+    LogWitness::open(dir, vec![witness(1).signer()]).unwrap()
 }
 
 fn open(dir: &Path) -> LogWitness {
@@ -108,10 +107,7 @@ fn a_record_that_cannot_be_read_stops_the_witness() {
     let text = fs::read_to_string(&record).unwrap();
     for damage in [String::new(), text.replace("\n5\n", "\n4\n"), text[..text.len() / 2].to_owned()] {
         fs::write(&record, damage).unwrap();
-        let own = witness(1);
-        let opened =
-            LogWitness::open(dir.path(), vec![CheckpointSigner::with_key(own.public, own.secret)]).unwrap();
-        assert!(opened.add_log(vec![log_key().public]).is_err());
+        assert!(open_empty(dir.path()).add_log(vec![log_key().public]).is_err());
     }
 }
 
@@ -140,7 +136,7 @@ fn a_witness_signs_with_each_of_its_keys_at_one_time_that_never_goes_back() {
     let own = witness(1);
     let second = CheckpointSigner::with_ml_dsa(own.public.name(), ml_dsa()).unwrap();
     let keys = [own.public.clone(), second.key().clone()];
-    let first = || CheckpointSigner::with_key(witness(1).public, witness(1).secret);
+    let first = || witness(1).signer();
     let open = |signers| {
         let opened = LogWitness::open(dir.path(), signers).unwrap();
         opened.add_log(vec![log_key().public]).unwrap();
