@@ -46,6 +46,7 @@ fn a_restored_older_repository_signs_nothing_until_it_has_the_missing_commits() 
     drop(log);
     let log = fixture.start_log();
     assert_eq!(refusal(&log), LogRefusal::Forked { signed: 26 });
+    assert_mentions(&refusal(&log).to_string(), &["does not continue the newest checkpoint"]);
     fixture.commit(publish("https/b.example/443/other/releases/v2"));
     wait_for(&log, |log| (log.figures().size == 27).then_some(()));
     assert_eq!(fs::read_to_string(fixture.log_dir().join("checkpoint")).unwrap(), kept);

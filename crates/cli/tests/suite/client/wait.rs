@@ -4,8 +4,13 @@ use serde_json::json;
 
 use crate::support::html::short_key;
 use crate::support::{
-    Launch, Person, Running, SignersFile, World, client::Computer, days_ago, metrics::free_address,
-    objections::withdraw, world::checksums,
+    Person, Running, SignersFile, World,
+    client::Computer,
+    days_ago,
+    metrics::free_address,
+    objections::{veto_body, veto_document, withdraw},
+    seconds_from_now,
+    world::checksums,
 };
 
 fn people() -> (Person, Person) {
@@ -58,19 +63,6 @@ fn it_ends_when_the_last_signature_is_there_and_needs_no_key() {
 }
 
 #[test]
-fn it_survives_restarts_of_the_server() {
-    let (alice, bob) = people();
-    let (mut world, computer, index) = collecting();
-    let running = wait(&computer, &index);
-    world.server.restart();
-    world.sign(&alice, &index).ok();
-    running.await_note(&short_key(&alice));
-    world.server.crash_and_restart();
-    world.sign(&bob, &index).ok();
-    assert_ends(running, 0, "complete");
-}
-
-#[test]
 fn what_was_revoked_or_replaced_is_not_waited_for() {
     let (alice, bob) = people();
     let (world, computer, index) = collecting();
@@ -117,8 +109,18 @@ fn proposed_signers_are_waited_for_until_they_are_in_force_replaced_or_dropped()
     assert_ends(running, 7, "replaced");
     let running = wait(&computer, &pending);
     world.server.stop();
-    let dropped = Launch::admin_drop(&world.id("acme/app"), &world.server.data_dir()).output();
+    let dropped = world.server.admin(&["drop", &world.id("acme/app")]).output();
     assert_eq!(dropped.status.code(), Some(0));
     world.server.start_again();
     assert_ends(running, 8, "dropped");
+    // Masters veto what waits for its time.
+    let team = SignersFile::of(1, &[&alice]).master(1, &[&bob]).with("rotation_delay_hours", json!(1));
+    world.activate("acme/slow", &team, &[&alice, &bob]);
+    let pending = world.pending_path("acme/slow");
+    world.propose(&alice, "acme/slow", &SignersFile::dated(days_ago(3)).artifact(1, &[&alice])).ok();
+    let running = wait(&computer, &pending);
+    world.sign(&alice, &pending).ok();
+    let document = veto_document(&world, "acme/slow", "keys were stolen", seconds_from_now(0));
+    world.post_as(&bob, "/v1/veto", &veto_body(&bob, &pending, &document)).ok();
+    assert_ends(running, 8, "keys were stolen");
 }

@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 use countersign_testing::assert_mentions;
 use countersign_testing::postgres::{Postgres, PostgresEnd, PostgresOptions};
-use tempfile::TempDir;
 
 use super::nodes::{Cluster, await_that, read};
-use crate::log;
-use crate::support::{Git, Launch, Person, Reply, Request, SignersFile, TestServer};
+use crate::support::{
+    Git, Launch, Person, Reply, Request, SignersFile, TestServer, client::text, witnesses::LogSetup,
+};
 
 struct Scene {
     cluster: Cluster,
@@ -97,10 +97,9 @@ fn a_node_whose_database_is_gone_says_so_at_its_start_and_stops_at_once() {
     else {
         return;
     };
-    let dir = TempDir::new().unwrap();
-    let config = log::init(&dir.path().join("key"), "checkpoint_seconds = 1\n");
-    let mut cluster =
-        Cluster::start_as(postgres, 1, |launch| launch.args(["--config", config.to_str().unwrap()]));
+    let log = LogSetup::default().prepare();
+    let config = log.server.data_dir().with_extension("toml");
+    let mut cluster = Cluster::start_as(postgres, 1, |launch| launch.args(["--config", text(&config)]));
     assert!(cluster.node(0).ready_line().starts_with("Countersign is ready on "));
     let stop = |cluster: &mut Cluster| {
         await_that("the node has noticed", || cluster.node(0).get("/readyz").status == 503);

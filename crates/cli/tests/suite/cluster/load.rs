@@ -55,10 +55,6 @@ impl Random {
 impl Load {
     /// A project whose releases need all of them, so a release waits for a key until that key has signed.
     pub(super) fn prepare(world: &World) -> Self {
-        Self::prepare_releases(world, RELEASES)
-    }
-
-    pub(super) fn prepare_releases(world: &World, releases: usize) -> Self {
         let people: Vec<_> = (0..PEOPLE).map(|n| Person::named(&format!("signer {n}"))).collect();
         let everyone: Vec<_> = people.iter().collect();
         world.register(everyone[0], "acme/app", &SignersFile::of(PEOPLE, &everyone)).ok();
@@ -69,32 +65,12 @@ impl Load {
                 scope.spawn(|| world.sign(person, &pending).ok());
             }
         });
-        let releases = (0..releases).map(|n| {
+        let releases = (0..RELEASES).map(|n| {
             let index = world.add_release(everyone[0], &format!("acme/app/v{n}"));
             let bytes = world.read(&index);
             (index, bytes)
         });
         Self { releases: releases.collect(), people, acknowledged: Acknowledged::default() }
-    }
-
-    /// Everyone signs everything, each at one node. How many signatures there are a second.
-    #[track_caller]
-    pub(super) fn measure(&self, nodes: &[SocketAddr]) -> f64 {
-        let begun = Instant::now();
-        std::thread::scope(|scope| {
-            for (key, person) in self.people.iter().enumerate() {
-                scope.spawn(move || {
-                    for (index, bytes) in &self.releases {
-                        let signatures = json!({ index: person.sign_bytes(bytes) });
-                        let body =
-                            json!({ "file_path": index, "public_key": person.body_key(), "signatures": signatures });
-                        let request = person.sign(Request::post("/v1/signatures", &body));
-                        try_send(nodes[key % nodes.len()], &request).expect("an answer").ok();
-                    }
-                });
-            }
-        });
-        (PEOPLE * self.releases.len()) as f64 / begun.elapsed().as_secs_f64()
     }
 
     /// Everyone signs everything while `faults` happen; then the history of the calls is checked.

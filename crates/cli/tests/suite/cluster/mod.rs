@@ -14,5 +14,4 @@ mod lost_answers;
 mod moving;
 mod replay;
 mod rotations;
-mod speed;
 mod wrong_node;

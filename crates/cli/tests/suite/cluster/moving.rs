@@ -1,7 +1,5 @@
 //! A server moves into a database, operators look at the nodes, and others follow or are told of what they do.
 
-use std::path::Path;
-
 use countersign_testing::postgres::{Postgres, PostgresOptions};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -20,10 +18,8 @@ fn postgres() -> Option<Postgres> {
     })
 }
 
-fn admin(postgres: &Postgres, command: &str, data_dir: &Path) -> Launch {
-    let data_dir = data_dir.to_str().expect("a plain name");
-    let args = ["--json", "admin", "cluster", command, "--data-dir", data_dir];
-    Launch::default().args(args).env("COUNTERSIGN_DATABASE", &postgres.url())
+fn admin(postgres: &Postgres, command: &str, server: &TestServer) -> Launch {
+    server.admin(&["cluster", command, "--json"]).env("COUNTERSIGN_DATABASE", &postgres.url())
 }
 
 #[track_caller]
@@ -46,8 +42,7 @@ fn a_stopped_server_moves_into_an_empty_database_and_nowhere_else() {
     let mut world = World::start();
     world.activate("acme/app", &SignersFile::of(1, &[&alice]), &[&alice]);
     let index = world.add_signed_release("acme/app/v1", &[&alice]);
-    let dir = world.server.data_dir();
-    let running = admin(&postgres, "init", &dir).output();
+    let running = admin(&postgres, "init", &world.server).output();
     assert!(!running.status.success(), "a running server cannot move");
 
     // Started on an empty database, it fills nothing unasked, and goes on reading.
@@ -64,8 +59,8 @@ fn a_stopped_server_moves_into_an_empty_database_and_nowhere_else() {
     world.server.stop();
 
     let tip = tip_of(&world.server);
-    assert_eq!(answer(&admin(&postgres, "init", &dir))["commit"].as_str(), tip.as_deref());
-    let again = admin(&postgres, "init", &dir).output();
+    assert_eq!(answer(&admin(&postgres, "init", &world.server))["commit"].as_str(), tip.as_deref());
+    let again = admin(&postgres, "init", &world.server).output();
     assert!(String::from_utf8_lossy(&again.stdout).contains("not empty"), "{again:?}");
 
     start_node(&mut world.server, &postgres);
@@ -77,7 +72,7 @@ fn a_stopped_server_moves_into_an_empty_database_and_nowhere_else() {
     world.add_signed_release("acme/app/v2", &[&alice]);
     let tip = tip_of(&world.server).expect("commits");
     await_tip(&second, &tip);
-    let status = answer(&admin(&postgres, "status", &dir));
+    let status = answer(&admin(&postgres, "status", &world.server));
     assert_eq!(status["newest"]["commit"], tip.as_str());
     assert_eq!(status["nodes"].as_array().map(Vec::len), Some(2), "{status}");
 }
@@ -87,7 +82,7 @@ fn a_node_replays_everything_that_a_server_does() {
     let Some(postgres) = postgres() else { return };
     let mut first = TestServer::prepare(|launch| launch);
     import(&first.repository(), &past().commits);
-    answer(&admin(&postgres, "init", &first.data_dir()));
+    answer(&admin(&postgres, "init", &first));
     start_node(&mut first, &postgres);
     let second =
         TestServer::start_with(|launch| launch.arg("--dev").env("COUNTERSIGN_DATABASE", &postgres.url()));
@@ -101,14 +96,14 @@ fn no_server_with_a_dropped_statement_moves_and_no_node_takes_it_from_the_databa
     let [mut liar, honest] = [(); 2].map(|()| TestServer::prepare(|launch| launch.arg("--dev")));
     let ids = import(&liar.repository(), &lie);
     let [.., base, head] = ids.as_slice() else { panic!("two commits") };
-    let refused = admin(&postgres, "init", &liar.data_dir()).output();
+    let refused = admin(&postgres, "init", &liar).output();
     let said = String::from_utf8_lossy(&refused.stdout).into_owned();
     assert!(
         !refused.status.success() && said.contains(&format!("the commit {head} breaks the rules")),
         "{said}"
     );
     import(&honest.repository(), &lie[..lie.len() - 1]);
-    assert_eq!(answer(&admin(&postgres, "init", &honest.data_dir()))["commit"], base.as_str());
+    assert_eq!(answer(&admin(&postgres, "init", &honest))["commit"], base.as_str());
     liar.start_again();
     let body: String = liar
         .get(&format!("/v1/journal?after={base}"))

@@ -5,7 +5,7 @@ use std::{cell::Cell, fs};
 use serde_json::Value;
 
 use super::nodes::{Cluster, await_that};
-use crate::support::{Git, Launch, Person, Request, SignersFile, TestServer};
+use crate::support::{Git, Person, Request, SignersFile, TestServer};
 
 const FORGED: &str = "https/example.org/443/acme/forged.json";
 
@@ -78,11 +78,7 @@ impl Scene {
     }
 
     fn show_status(&self, options: &[&str]) -> Vec<u8> {
-        let dir = self.cluster.node(0).data_dir();
-        let launch = Launch::default()
-            .args(options.iter().copied())
-            .args(["admin", "cluster", "status", "--data-dir"]);
-        let launch = launch.args([dir.to_str().unwrap()]);
+        let launch = self.cluster.node(0).admin(&[&["cluster", "status"], options].concat());
         launch.env("COUNTERSIGN_DATABASE", &self.cluster.postgres.url()).output().stdout
     }
 
@@ -143,12 +139,10 @@ fn a_forged_commit_in_a_stopped_node_stops_that_node_alone_whatever_the_order_ha
     scene.await_stop(2, &forged);
     scene.check_ready(&[0, 1]);
     scene.cluster.node_mut(2).stop();
-    let dir = scene.cluster.node(2).data_dir();
     scene.cluster.postgres.sql("create database empty");
     let url = scene.cluster.postgres.url();
     let url = format!("{}/empty", url.rsplit_once('/').unwrap().0);
-    let args = ["admin", "cluster", "init", "--data-dir", dir.to_str().unwrap()];
-    let init = Launch::default().args(args).env("COUNTERSIGN_DATABASE", &url).output();
+    let init = scene.cluster.node(2).admin(&["cluster", "init"]).env("COUNTERSIGN_DATABASE", &url).output();
     let said = String::from_utf8_lossy(&init.stderr);
     assert!(!init.status.success() && said.contains(&forged), "{said}");
     scene.cluster.node_mut(2).start_again();

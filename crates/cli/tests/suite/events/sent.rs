@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{EventStream, Launch, Person, Request, SignersFile, World, alice, bob, carol, days_ago};
+use crate::support::{EventStream, Person, Request, SignersFile, World, alice, bob, carol, days_ago};
 
 fn listen(world: &World, query: &str) -> EventStream {
     EventStream::at(world.server.address(), &format!("/v1/events{query}"))
@@ -70,7 +70,7 @@ fn every_kind_of_event_is_told_as_it_happens() {
     let known = world.git().run(&["rev-parse", "main"]).trim().to_owned();
     world.server.stop();
     assert_eq!(events.next_block(), None);
-    let dropped = Launch::admin_drop(&world.id("acme/app"), &world.server.data_dir()).output();
+    let dropped = world.server.admin(&["drop", &world.id("acme/app")]).output();
     assert_eq!(dropped.status.code(), Some(0));
     world.server.start_again();
     let request = Request::get("/v1/events").with_header("Last-Event-ID", &known);

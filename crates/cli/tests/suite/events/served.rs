@@ -2,10 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use tempfile::TempDir;
-
 use crate::support::metrics::{Page, await_value};
-use crate::support::{EventStream, Person, Request, SignersFile, TestServer, World};
+use crate::support::{EventStream, Person, SignersFile, TestServer, World};
 
 /// Far less than the time between two signs of life.
 const PROMPTLY: Duration = Duration::from_secs(10);
@@ -37,27 +35,7 @@ fn two_hundred_listeners_hear_the_same() {
 }
 
 #[test]
-fn there_are_only_so_many_listeners() {
-    let dir = TempDir::new().unwrap();
-    let config = dir.path().join("countersign.toml");
-    std::fs::write(&config, "[limits]\nevent_listeners = 2\n").unwrap();
-    let server =
-        TestServer::start_with(|launch| launch.args(["--config", config.to_str().unwrap()]).with_metrics());
-    let metrics = server.metrics_address();
-    let listen = || EventStream::at(server.address(), "/v1/events");
-    let (first, second) = (listen(), listen());
-    let refused = server.get("/v1/events");
-    refused.refused(503, "too many others listen");
-    assert!(refused.header("retry-after").is_some());
-    server.get("/v1/ping").ok();
-    // Neither a refused request nor one for the head alone takes a place.
-    drop(first);
-    await_value(metrics, LISTENERS, 1.0);
-    server.get("/v1/events?prefix=").error(400);
-    assert_eq!(server.send(&Request::head("/v1/events")).status, 200);
-    await_value(metrics, LISTENERS, 1.0);
-    drop((listen(), second));
-
+fn a_stop_ends_all_streams_at_once() {
     let mut server = TestServer::start();
     let mut listeners: Vec<_> =
         (0..20).map(|_| EventStream::at(server.address(), "/v1/events?type=dropped")).collect();

@@ -6,6 +6,7 @@ use std::{net::SocketAddr, thread::ScopedJoinHandle, time::Duration, time::Insta
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::support::metrics::{Page, await_value};
 use crate::support::{
     Answer, Connection, EventStream, Person, Reply, Request, SignersFile, TestServer, World, http,
     machine_clock::MachineClock,
@@ -22,24 +23,8 @@ fn from(request: Request, address: &str) -> Request {
     request.with_header("X-Forwarded-For", address)
 }
 
-fn place_metric(metrics: SocketAddr, name: &str, of: &str) -> usize {
-    let page = http::send(metrics, &Request::get("/metrics")).text();
-    let sample = format!("countersign_places{name}{{of=\"{of}\"}} ");
-    let line = page.lines().find_map(|line| line.strip_prefix(&sample));
-    line.unwrap_or_else(|| panic!("no {sample} in\n{page}")).parse().unwrap()
-}
-
-#[track_caller]
-fn await_metric(metrics: SocketAddr, (name, of): (&str, &str), count: usize) {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let found = place_metric(metrics, name, of);
-        if found == count {
-            return;
-        }
-        assert!(Instant::now() < deadline, "{of}{name} is {found}, not {count}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+fn places(what: &str, of: &str) -> String {
+    format!("countersign_places_{what}{{of=\"{of}\"}}")
 }
 
 #[test]
@@ -77,20 +62,20 @@ fn strangers_at_four_addresses_leave_turns_to_signers_and_to_other_strangers() {
             })
             .collect();
         // Half of the turns is all that strangers get; the others of them wait.
-        await_metric(metrics, ("_held", "fetch_turns"), 16);
-        await_metric(metrics, ("_awaited", "fetch_turns"), 48);
+        await_value(metrics, &places("held", "fetch_turns"), 16.0);
+        await_value(metrics, &places("awaited", "fetch_turns"), 48.0);
 
         let asked = Instant::now();
         world.add_release(&alice, "acme/app/v1");
         assert!(asked.elapsed() < PROMPTLY, "a signer waited for {:?}", asked.elapsed());
-        assert_eq!(place_metric(metrics, "_given_up_total", "fetch_turns"), 0);
+        assert_eq!(Page::read(metrics).value(&places("given_up_total", "fetch_turns")), 0.0);
 
         clock.set(1);
         let asked = Instant::now();
         let url = world.publish("bob/app", &SignersFile::of(1, &[&bob]));
         register(&bob, &url, "203.0.113.9").ok();
         assert!(asked.elapsed() < PROMPTLY, "another stranger waited for {:?}", asked.elapsed());
-        assert!(place_metric(metrics, "_given_up_total", "fetch_turns") >= 1);
+        assert!(Page::read(metrics).value(&places("given_up_total", "fetch_turns")) >= 1.0);
         held.iter().for_each(|(_, keeper)| keeper.release());
         requests.into_iter().map(|request| request.join().unwrap()).collect()
     });
@@ -119,9 +104,10 @@ fn addresses_that_hold_all_places_of_listeners_make_room_for_others() {
     let listen =
         |address: &str| EventStream::open(server.address(), &from(Request::get("/v1/events"), address));
     let mut crowd: Vec<_> = (0..6).map(|n| listen(&format!("198.51.100.{}", n % 2))).collect();
-    await_metric(metrics, ("_held", "event_listeners"), 6);
+    await_value(metrics, &places("held", "event_listeners"), 6.0);
     let refused = server.send(&from(Request::get("/v1/events"), "198.51.100.1"));
     refused.refused(503, "too many others listen");
+    assert!(refused.header("retry-after").is_some());
     // Three each; then two of each, and two of another one.
     let honest = [listen("203.0.113.9"), listen("203.0.113.9")];
     let refused = server.send(&from(Request::get("/v1/events"), "203.0.113.9"));
@@ -131,10 +117,14 @@ fn addresses_that_hold_all_places_of_listeners_make_room_for_others() {
             assert_eq!(block.kind, None, "nothing happened");
         }
     }
-    assert_eq!(place_metric(metrics, "_given_up_total", "event_listeners"), 2);
-    assert_eq!(place_metric(metrics, "_held", "event_listeners"), 6);
+    assert_eq!(Page::read(metrics).value(&places("given_up_total", "event_listeners")), 2.0);
+    assert_eq!(Page::read(metrics).value(&places("held", "event_listeners")), 6.0);
     drop(honest);
-    await_metric(metrics, ("_held", "event_listeners"), 4);
+    await_value(metrics, &places("held", "event_listeners"), 4.0);
+    // Neither a refused request nor one for the head alone takes a place.
+    server.get("/v1/events?prefix=").error(400);
+    assert_eq!(server.send(&Request::head("/v1/events")).status, 200);
+    await_value(metrics, &places("held", "event_listeners"), 4.0);
 }
 
 /// A connection on which a request with a body is announced, of 100,000 bytes unless `adapt` says otherwise.
@@ -167,6 +157,12 @@ fn bodies_that_do_not_arrive_make_room_for_others() {
         connection
     };
     let mut held: Vec<_> = (0..32).map(hold).collect();
+    // Small ones need no place.
+    let of_length = |length: usize| {
+        announce(&server, Some("198.51.100.1"), "POST /v1/assets", |request| request.announcing(length))
+    };
+    assert_eq!(of_length(SMALL_BODY).read_head(), 100);
+    of_length(SMALL_BODY + 1).read_reply().refused(503, "busy");
     // An address has half of the places, and all of them are taken.
     begin("198.51.100.1").read_reply().refused(503, "busy");
     let refused = begin("198.51.100.0").read_reply();
@@ -174,7 +170,7 @@ fn bodies_that_do_not_arrive_make_room_for_others() {
     assert!(refused.header("retry-after").is_some());
     // Another address takes the place of one of those that hold most.
     assert_eq!(begin("203.0.113.9").read_head(), 100, "those who send nothing keep their places");
-    assert!(place_metric(metrics, "_given_up_total", "large_bodies") >= 1);
+    assert!(Page::read(metrics).value(&places("given_up_total", "large_bodies")) >= 1.0);
     assert_eq!(held[0].read_head(), 408, "the oldest went first");
     // A place that was given up is given to another.
     drop(held.split_off(8));
@@ -182,23 +178,6 @@ fn bodies_that_do_not_arrive_make_room_for_others() {
     while begin("198.51.100.1").read_head() != 100 {
         assert!(Instant::now() < deadline, "a place that was given up is not given to another");
     }
-}
-
-#[test]
-fn an_address_has_half_of_the_places_for_large_bodies() {
-    let (server, metrics, _dir) = behind_proxy("");
-    let begin = |address: &str| announce(&server, Some(address), "POST /v1/assets", |request| request);
-    let mut held: Vec<_> = (0..16).map(|_| begin("198.51.100.1")).collect();
-    assert!(held.iter_mut().all(|connection| connection.read_head() == 100));
-    begin("198.51.100.1").read_reply().refused(503, "busy");
-    assert_eq!(begin("198.51.100.2").read_head(), 100);
-    // Small ones need no place.
-    let of_length = |length: usize| {
-        announce(&server, Some("198.51.100.1"), "POST /v1/assets", |request| request.announcing(length))
-    };
-    assert_eq!(of_length(SMALL_BODY).read_head(), 100);
-    of_length(SMALL_BODY + 1).read_reply().refused(503, "busy");
-    assert_eq!(place_metric(metrics, "_given_up_total", "large_bodies"), 0);
 }
 
 #[test]
@@ -221,5 +200,5 @@ fn no_body_is_received_before_the_head_is_plausible() {
         }
         assert_eq!(announce(&server, None, route, |request| request).read_head(), 100, "{route}");
     }
-    assert_eq!(place_metric(metrics, "_refused_total", "large_bodies"), 0);
+    assert_eq!(Page::read(metrics).value(&places("refused_total", "large_bodies")), 0.0);
 }

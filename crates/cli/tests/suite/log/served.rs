@@ -9,9 +9,12 @@ use countersign_core::values::{digest::Sha256, digest::Sha512, path::RepoPath};
 use countersign_testing::log_reader::{derive_leaves, root_of};
 use flate2::read::GzDecoder;
 
-use super::{await_all, await_that, log_key, start};
+use super::await_all;
 use crate::support::metrics::{Page, await_value};
-use crate::support::{Request, SignersFile, World, alice, bob, people::now, signers::days_ago};
+use crate::support::{
+    Request, SignersFile, World, alice, bob, people::now, signers::days_ago, waiting::wait_until,
+    witnesses::LogSetup, witnesses::log_key_of,
+};
 
 fn staple(world: &World, index: &str) -> Staple {
     let reply = world.server.get(&format!("/v1/proof/{index}"));
@@ -30,13 +33,13 @@ fn verify(world: &World, index: &str, signers: &[&SignersFile]) -> Freshness {
         signers: signers.iter().map(|file| Sha512::of(&file.bytes())).collect(),
         signer_keys: BTreeSet::new(),
     };
-    let key = log_key(&world.server);
+    let key = log_key_of(&world.server);
     freshness::verify(&staple(world, index), &subject, LogTrust::Key(&key), now()).unwrap()
 }
 
 #[test]
 fn the_log_and_its_staples_say_what_the_repository_holds() {
-    let world = start();
+    let world = LogSetup::default().start();
     let (alice, bob) = (alice(), bob());
     let first = SignersFile::of(1, &[&alice]);
     world.activate("acme/app", &first, &[&alice]);
@@ -64,11 +67,18 @@ fn the_log_and_its_staples_say_what_the_repository_holds() {
 }
 
 #[test]
-fn tiles_and_entries_are_those_of_a_clone_and_can_be_kept_for_ever() {
-    let world = start();
+fn tiles_and_metrics_are_those_of_a_clone() {
+    let world = LogSetup::default().start();
     world.activate("acme/app", &SignersFile::of(1, &[&alice()]), &[&alice()]);
-    let newest = await_all(&world);
-    let (width, leaves) = (newest.size, derive_leaves(&world.server.repository()));
+    let size = await_all(&world).size;
+    assert_tiles(&world, size);
+    assert_compressed(&world, size);
+    assert_metrics(&world, size);
+}
+
+/// Tiles and entries are those of a clone, and can be kept for ever.
+fn assert_tiles(world: &World, width: u64) {
+    let leaves = derive_leaves(&world.server.repository());
     let hashes: Vec<u8> =
         leaves.iter().flat_map(|leaf| *Sha256::of(&[b"\0", leaf.as_bytes()].concat()).as_bytes()).collect();
     let entries: Vec<u8> = leaves
@@ -104,11 +114,8 @@ fn tiles_and_entries_are_those_of_a_clone_and_can_be_kept_for_ever() {
     assert_eq!(reply.header("cache-control"), Some("public, max-age=2"));
 }
 
-#[test]
-fn bundles_of_entries_are_compressed_for_clients_that_accept_it() {
-    let world = start();
-    world.activate("acme/app", &SignersFile::of(1, &[&alice()]), &[&alice()]);
-    let width = await_all(&world).size;
+/// Bundles of entries are compressed for clients that accept it.
+fn assert_compressed(world: &World, width: u64) {
     let target = format!("/log/tile/entries/000.p/{width}");
     let ask = |target: &str, accepted: &[&str]| {
         let request = accepted
@@ -154,7 +161,7 @@ fn bundles_of_entries_are_compressed_for_clients_that_accept_it() {
 
 #[test]
 fn a_release_without_a_staple_is_told_why() {
-    let world = start();
+    let world = LogSetup::default().start();
     world.activate("acme/app", &SignersFile::of(1, &[&alice()]), &[&alice()]);
     let index = world.add_release(&alice(), "acme/app/1.0");
     await_all(&world);
@@ -164,31 +171,28 @@ fn a_release_without_a_staple_is_told_why() {
     ask(&world.active_path("acme/app")).refused(404, "");
     ask("../etc").refused(400, "");
     world.sign_all(&index, &[&alice()]);
-    await_that("the staple", || {
+    wait_until("the staple does not come", || {
         let reply = ask(&index);
         // Complete, and not in a checkpoint yet, or there.
         match reply.status {
-            200 => Some(()),
+            200 => true,
             404 => {
                 reply.refused(404, "not in the log yet");
                 assert!(reply.header("retry-after").is_some());
-                None
+                false
             }
             other => panic!("{other}: {}", reply.text()),
         }
     });
 }
 
-#[test]
-fn metrics_tell_how_far_it_is() {
-    let world = start();
-    world.activate("acme/app", &SignersFile::of(1, &[&alice()]), &[&alice()]);
-    let newest = await_all(&world);
+/// Metrics tell how far it is.
+fn assert_metrics(world: &World, size: u64) {
     let metrics = world.server.metrics_address();
-    await_value(metrics, "countersign_log_signed_size", newest.size as f64);
+    await_value(metrics, "countersign_log_signed_size", size as f64);
     let page = Page::read(metrics);
-    assert_eq!(page.value("countersign_log_size"), newest.size as f64);
-    assert_eq!(page.value("countersign_log_cosigned_size"), newest.size as f64);
+    assert_eq!(page.value("countersign_log_size"), size as f64);
+    assert_eq!(page.value("countersign_log_cosigned_size"), size as f64);
     assert_eq!(page.value("countersign_log_lag_commits"), 0.0);
     assert_eq!(page.value("countersign_log_stopped"), 0.0);
     assert!(page.value("countersign_log_checkpoint_age_seconds") < 60.0);

@@ -22,7 +22,7 @@ fn origin() -> World {
 }
 
 #[test]
-fn a_mirror_answers_like_its_origin() {
+fn a_mirror_answers_like_its_origin_and_refuses_what_is_signed() {
     let world = origin();
     let mirror = start_mirror(&url_of(&world.server));
     await_same(&mirror, &world.server);
@@ -40,6 +40,11 @@ fn a_mirror_answers_like_its_origin() {
         format!("/badge/{id}/1.0/svc.index.json"),
         "/v1/journal".to_owned(),
         "/openapi.json".to_owned(),
+        // D232.
+        format!("/v1/state/{id}/1.0/svc.index.json"),
+        format!("/v1/state/{id}?newest=true"),
+        format!("/v1/state/{id}?tag=1.0"),
+        format!("/v1/state/{id}"),
     ] {
         let (theirs, ours) = (world.server.get(&target), mirror.get(&target));
         assert_eq!((theirs.status, theirs.text()), (ours.status, ours.text()), "{target}");
@@ -53,6 +58,34 @@ fn a_mirror_answers_like_its_origin() {
     Git::at(mirror.repository()).assert_sound();
     assert_eq!(Some(fsck(&mirror.data_dir(), &[]).is_clean()), tip_of(&world.server));
     assert!(!mirror.data_dir().join("nonces.sqlite").exists(), "a mirror has no use for nonces");
+
+    // Its journal is a repository for Git.
+    let dir = TempDir::new().unwrap();
+    let git = Git::init_bare(&dir.path().join("copy.git"));
+    git.bytes(&["fast-import", "--quiet"], &mirror.get("/v1/journal").body);
+    assert_eq!(Some(git.run(&["rev-parse", "main"])), tip_of(&world.server));
+    git.assert_sound();
+
+    // Everything signed is refused, and names the origin.
+    let alice = alice();
+    let words = format!("mirror of {}", url_of(&world.server));
+    for route in ["register_repo", "update_signers", "signatures", "revoke", "assets"] {
+        let request = Request::post(format!("/v1/{route}"), &serde_json::json!({}));
+        mirror.send(&alice.sign(request.clone())).refused(403, &words);
+        // It does not even look who asks.
+        mirror.send(&request).refused(403, &words);
+    }
+    let release = format!("{id}/1.0/svc.index.json");
+    for target in [
+        "/v1/pending_signatures".to_owned(),
+        format!("/v1/signatures/{release}"),
+        format!("/v1/files-to-sign/{release}"),
+    ] {
+        mirror.send(&alice.sign(Request::get(target))).refused(403, &words);
+    }
+    let ping = mirror.send(&alice.sign(Request::get("/v1/ping"))).ok();
+    assert!(ping["auth"].to_string().contains(&words), "{ping}");
+    assert_eq!(tip_of(&mirror), tip_of(&world.server), "nothing was changed");
 }
 
 #[test]
@@ -73,18 +106,6 @@ fn what_happens_at_the_origin_happens_on_a_mirror_of_a_mirror() {
 }
 
 #[test]
-fn the_journal_of_a_mirror_is_a_repository_for_git() {
-    let world = origin();
-    let mirror = start_mirror(&url_of(&world.server));
-    await_same(&mirror, &world.server);
-    let dir = TempDir::new().unwrap();
-    let git = Git::init_bare(&dir.path().join("copy.git"));
-    git.bytes(&["fast-import", "--quiet"], &mirror.get("/v1/journal").body);
-    assert_eq!(Some(git.run(&["rev-parse", "main"])), tip_of(&world.server));
-    git.assert_sound();
-}
-
-#[test]
 fn clients_download_verify_and_ask_through_a_mirror() {
     let world = origin();
     let mirror = start_mirror(&url_of(&world.server));
@@ -99,32 +120,6 @@ fn clients_download_verify_and_ask_through_a_mirror() {
     // The change goes to the origin, and the mirror says where that is.
     let ran = computer.run_as("alice", &["sign", &world.index_path("acme/app/1.1"), "--yes"]);
     ran.failed(1).says(&["mirror of", &url_of(&world.server)]);
-}
-
-#[test]
-fn everything_signed_is_refused_and_names_the_origin() {
-    let world = origin();
-    let mirror = start_mirror(&url_of(&world.server));
-    await_same(&mirror, &world.server);
-    let (alice, id) = (alice(), world.id("acme/app"));
-    let words = format!("mirror of {}", url_of(&world.server));
-    for route in ["register_repo", "update_signers", "signatures", "revoke", "assets"] {
-        let request = Request::post(format!("/v1/{route}"), &serde_json::json!({}));
-        mirror.send(&alice.sign(request.clone())).refused(403, &words);
-        // It does not even look who asks.
-        mirror.send(&request).refused(403, &words);
-    }
-    let index = format!("{id}/1.0/svc.index.json");
-    for target in [
-        "/v1/pending_signatures".to_owned(),
-        format!("/v1/signatures/{index}"),
-        format!("/v1/files-to-sign/{index}"),
-    ] {
-        mirror.send(&alice.sign(Request::get(target))).refused(403, &words);
-    }
-    let ping = mirror.send(&alice.sign(Request::get("/v1/ping"))).ok();
-    assert!(ping["auth"].to_string().contains(&words), "{ping}");
-    assert_eq!(tip_of(&mirror), tip_of(&world.server), "nothing was changed");
 }
 
 #[test]

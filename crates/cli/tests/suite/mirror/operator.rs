@@ -78,29 +78,22 @@ fn the_operators_commands_change_nothing_on_a_mirror() {
     let mut mirror = start_mirror(&url_of(&origin.server));
     await_same(&mirror, &origin.server);
     let (id, tip) = (origin.id("acme/app"), tip_of(&mirror));
-    let dir = mirror.data_dir();
-    let admin = |args: &[&str]| {
-        let dir = ["--data-dir", dir.to_str().unwrap()];
-        Launch::default().arg("admin").args(args.iter().copied()).args(dir).output()
-    };
-    let stats = admin(&["stats"]);
+    let stats = mirror.admin(&["stats"]).output();
     assert!(text(&stats.stdout).contains(&url_of(&origin.server)), "{}", text(&stats.stdout));
     for _ in 0..2 {
-        let dropped = admin(&["drop", &id]);
+        let dropped = mirror.admin(&["drop", &id]).output();
         assert!(!dropped.status.success());
         assert!(text(&dropped.stderr).contains("mirror"), "{}", text(&dropped.stderr));
-        let listed = admin(&["projects"]);
+        let listed = mirror.admin(&["projects"]).output();
         assert!(text(&listed.stdout).contains(&id), "{}", text(&listed.stdout));
-        let resumed = admin(&["mirror", "resume"]);
+        let resumed = mirror.admin(&["mirror", "resume"]).output();
         assert!(text(&resumed.stderr).contains("has not stopped following"), "{}", text(&resumed.stderr));
         if mirror.is_running() {
             mirror.stop();
         }
     }
     assert_eq!(tip_of(&mirror), tip);
-    assert!(!dir.join("nonces.sqlite").exists());
-    let dir = origin.server.data_dir();
-    let other = Launch::default().args(["admin", "mirror", "resume", "--data-dir", dir.to_str().unwrap()]);
-    let said = text(&other.output().stderr);
+    assert!(!mirror.data_dir().join("nonces.sqlite").exists());
+    let said = text(&origin.server.admin(&["mirror", "resume"]).output().stderr);
     assert!(said.contains("is not a mirror"), "{said}");
 }

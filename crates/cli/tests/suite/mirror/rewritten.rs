@@ -1,7 +1,5 @@
 //! An origin with another past than the mirror has seen: refused for ever, until the operator decides.
 
-use std::path::Path;
-
 use serde_json::Value;
 
 use crate::support::mirrors::{
@@ -33,9 +31,8 @@ fn refusal_of(mirror: &TestServer) -> Option<Value> {
     Some(serde_json::from_slice(&text).expect("JSON"))
 }
 
-fn resume(data_dir: &Path) -> std::process::Output {
-    let dir = data_dir.to_str().expect("a plain name");
-    Launch::default().args(["admin", "mirror", "resume", "--data-dir", dir]).output()
+fn resumes(mirror: &TestServer) -> bool {
+    mirror.admin(&["mirror", "resume"]).output().status.success()
 }
 
 #[test]
@@ -73,7 +70,7 @@ fn a_past_that_was_replaced_is_refused_until_the_operator_decides() {
     assert!(mirror.get(&format!("/v1/files/{}", world.index_path("acme/app/1.2"))).status == 200);
 
     // The operator tries again, and the past is still another one.
-    assert!(resume(&mirror.data_dir()).status.success());
+    assert!(resumes(&mirror));
     mirror.await_log("lets the mirror try again", 1);
     mirror.await_log("the mirror stops following", 2);
     mirror.stop();
@@ -82,8 +79,8 @@ fn a_past_that_was_replaced_is_refused_until_the_operator_decides() {
     Git::at(world.server.repository()).run(&["fetch", "-q", mirror.repository().to_str().unwrap(), "main"]);
     Git::at(world.server.repository()).run(&["update-ref", "refs/heads/main", &tip]);
     world.server.start_again();
-    assert!(resume(&mirror.data_dir()).status.success());
-    assert!(!resume(&mirror.data_dir()).status.success(), "there is nothing left to decide");
+    assert!(resumes(&mirror));
+    assert!(!resumes(&mirror), "there is nothing left to decide");
     mirror.start_again();
     world.add_release(&alice(), "acme/app/1.3");
     await_same(&mirror, &world.server);
@@ -152,7 +149,7 @@ fn another_repository_is_refused_from_its_first_commit_on() {
     mirror.start_again();
     mirror.await_log("the mirror does not follow", 1);
     world.add_release(&alice(), "acme/app/1.3");
-    assert!(resume(&mirror.data_dir()).status.success());
+    assert!(resumes(&mirror));
     await_same(&mirror, &world.server);
     world.server.stop();
 }
@@ -188,6 +185,6 @@ fn a_long_history_is_compared_with_few_questions() {
         assert!(refusal["reason"].as_str().unwrap().contains(&shared), "{refusal}");
         mirror.stop();
         world.server.stop();
-        assert!(resume(&mirror.data_dir()).status.success());
+        assert!(resumes(&mirror));
     }
 }

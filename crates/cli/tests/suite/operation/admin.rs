@@ -15,14 +15,9 @@ use crate::support::{Launch, TestServer, alice, bob};
 /// The id of some other user. It needs no name.
 const OTHER: u32 = 54_321;
 
-fn admin(server: &TestServer, args: &[&str]) -> Launch {
-    let launch = Launch::default().args(["admin"]).args(args.iter().copied());
-    launch.args(["--json", "--data-dir", server.data_dir().to_str().unwrap()])
-}
-
 #[track_caller]
 fn ask(server: &TestServer, args: &[&str]) -> Value {
-    let output = admin(server, args).output();
+    let output = server.admin(args).arg("--json").output();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(0), "{said}{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_str(&said).expect("one JSON object")
@@ -30,7 +25,7 @@ fn ask(server: &TestServer, args: &[&str]) -> Value {
 
 #[track_caller]
 fn refusal(server: &TestServer, args: &[&str]) -> String {
-    let output = admin(server, args).output();
+    let output = server.admin(args).arg("--json").output();
     assert!(output.status.code().is_some_and(|code| code != 0));
     String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
 }
@@ -156,9 +151,14 @@ fn a_directory_whose_name_is_too_long_for_a_socket_is_served_without_one() {
 #[test]
 fn a_directory_that_is_no_server_s_is_refused_by_name_and_left_as_it_is() {
     let dir = TempDir::new().unwrap();
-    let drop_in = |data: &Path| Launch::admin_drop("http/example.org/80/acme", data).refusal();
+    let drop_in = |data: &Path| {
+        let args = ["admin", "drop", "http/example.org/80/acme", "--data-dir", data.to_str().unwrap()];
+        Launch::default().args(args).refusal()
+    };
     let missing = dir.path().join("none");
     assert_mentions(&drop_in(&missing), &[missing.to_str().unwrap()]);
+    let args = ["admin", "reset-nonces", "--yes", "--data-dir", missing.to_str().unwrap()];
+    Launch::default().args(args).refusal();
     assert!(!missing.exists(), "a mistyped directory does not become one");
     assert_mentions(&drop_in(dir.path()), &[dir.path().to_str().unwrap()]);
     assert_eq!(names(dir.path()), [""; 0], "nothing is created in it");

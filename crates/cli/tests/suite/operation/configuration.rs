@@ -79,9 +79,11 @@ fn every_flag_has_an_environment_variable() {
 #[test]
 fn a_flag_beats_the_environment_which_beats_the_file() {
     let place = Place::new();
-    let file = place.config(&format!("listen = \"127.0.0.1:0\"\ndata_dir = {:?}\n", place.text("file")));
+    let text = format!("dev = true\nlisten = \"127.0.0.1:0\"\ndata_dir = {:?}\n", place.text("file"));
+    let file = place.config(&text);
     let from_file = Launch::bare().args(["--config", &file]);
-    let from_env = from_file.clone().env("COUNTERSIGN_DATA_DIR", &place.text("env"));
+    let from_env =
+        from_file.clone().env("COUNTERSIGN_DATA_DIR", &place.text("env")).env("COUNTERSIGN_DEV", "false");
     let from_flag = from_env.clone().args(["--data-dir", &place.text("flag")]);
 
     let flag = TestServer::start_with(|_| from_flag);
@@ -90,25 +92,8 @@ fn a_flag_beats_the_environment_which_beats_the_file() {
     assert_eq!(["flag", "env", "file"].map(|name| is_data_dir(&place.path(name))), [true, true, false]);
     let file = TestServer::start_with(|_| from_file);
     assert_eq!(["flag", "env", "file"].map(|name| is_data_dir(&place.path(name))), [true, true, true]);
-    drop((flag, env, file));
-}
-
-#[test]
-fn dev_mode_of_the_file_can_be_switched_off_from_the_environment() {
-    let place = Place::new();
-    let file = place.config("dev = true\nlisten = \"127.0.0.1:0\"\n");
-    let launch = Launch::bare().args(["--config", &file, "--data-dir", &place.text("data")]);
-    let server = TestServer::start_with(|_| launch.env("COUNTERSIGN_DEV", "false"));
-    assert!(!server.ready_line().to_lowercase().contains("dev"), "{}", server.ready_line());
-}
-
-/// What is more is refused (`scenarios/mistakes.txt`).
-#[test]
-fn limits_can_be_as_large_as_they_may() {
-    let place = Place::new();
-    let limits = "assets = 10000\nchecksums_file_bytes = 4194304\nrequest_body_bytes = 4194304\nsigners_file_bytes = 262144";
-    let file = place.config(&format!("[limits]\n{limits}\n[fetch]\ntotal_timeout_seconds = 3600\n"));
-    TestServer::start_with(|launch| launch.args(["--config", &file])).get("/v1/ping").ok();
+    let is_dev = |server: &TestServer| server.ready_line().to_lowercase().contains("dev");
+    assert_eq!([&flag, &env, &file].map(is_dev), [false, false, true]);
 }
 
 #[test]
@@ -142,11 +127,16 @@ fn dev_mode_refuses_to_listen_where_others_can_reach_it() {
 }
 
 #[test]
-fn the_author_of_commits_can_be_configured() {
+fn the_author_of_commits_and_the_largest_limits_can_be_configured() {
     let place = Place::new();
-    let file = place.config("[commits]\nname = \"Release Robot\"\nemail = \"robot@example.org\"\n");
+    // And limits can be as large as they may; what is more is refused (`scenarios/mistakes.txt`).
+    let limits = "assets = 10000\nchecksums_file_bytes = 4194304\nrequest_body_bytes = 4194304\nsigners_file_bytes = 262144";
+    let commits = "[commits]\nname = \"Release Robot\"\nemail = \"robot@example.org\"";
+    let file =
+        place.config(&format!("{commits}\n[limits]\n{limits}\n[fetch]\ntotal_timeout_seconds = 3600\n"));
     let server = TestServer::start_with(|launch| launch.args(["--config", &file]));
     let git = crate::support::Git::at(server.repository());
     let identity = git.run(&["log", "-1", "--format=%an %ae %cn %ce"]);
+    server.get("/v1/ping").ok();
     assert_eq!(identity, "Release Robot robot@example.org Release Robot robot@example.org");
 }

@@ -2,7 +2,9 @@
 
 use crate::support::metrics::{Page, free_address};
 use crate::support::witnesses::{LogSetup, TestWitness};
-use crate::support::{Launch, Person, Request, SignersFile, TestServer, World, http};
+use crate::support::{
+    Connection, Launch, Person, Request, SignersFile, TestServer, World, http, waiting::wait_until,
+};
 
 #[test]
 fn what_happens_is_counted() {
@@ -53,16 +55,10 @@ fn what_happens_is_counted() {
     assert!(page.value("countersign_connections_accepted_total") >= 10.0);
     assert!(page.value("countersign_http_request_duration_seconds_sum{route=\"files\"}") > 0.0);
     assert!(!page.0.contains("nowhere") && !page.0.contains("such"), "no paths: {}", page.0);
-}
 
-#[test]
-fn every_line_is_in_the_form_that_prometheus_reads() {
-    let server = TestServer::start_with(Launch::with_metrics);
-    let address = server.metrics_address();
-    server.get("/v1/ping").ok();
-    let page = Page::read(address).0;
+    // Every line is in the form that Prometheus reads.
     let mut families = Vec::new();
-    for line in page.lines() {
+    for line in page.0.lines() {
         if let Some(help) = line.strip_prefix("# HELP ") {
             let (name, text) = help.split_once(' ').unwrap();
             assert!(!text.is_empty() && !families.contains(&name.to_owned()), "{line}");
@@ -79,17 +75,22 @@ fn every_line_is_in_the_form_that_prometheus_reads() {
         }
     }
     assert!(families.len() > 15, "{families:?}");
-}
 
-#[test]
-fn metrics_are_not_for_everyone() {
-    let server = TestServer::start_with(Launch::with_metrics);
-    let address = server.metrics_address();
-    server.get("/metrics").error(404);
+    // Metrics are not for everyone.
+    world.server.get("/metrics").error(404);
     http::send(address, &Request::get("/v1/ping")).error(404);
     http::send(address, &Request::new("POST", "/metrics")).error(405);
-    // Without the flag there is no such listener.
-    assert!(TestServer::start().ready_line().contains("ready"));
+
+    // A refused head is counted when its connection has ended.
+    let long = format!("GET / HTTP/1.1\r\nhost: localhost\r\nx-long: {}\r\n\r\n", "a".repeat(33_000));
+    for (status, head) in [(400, "nonsense\r\n\r\n"), (431, &long)] {
+        let mut connection = Connection::open(world.server.address());
+        connection.write(head);
+        connection.read_reply().error(status);
+        drop(connection);
+        let counted = format!("countersign_http_requests_total{{route=\"other\",status=\"{status}\"}} 1\n");
+        wait_until(&format!("no {status} is counted"), || Page::read(address).0.contains(&counted));
+    }
 }
 
 /// The rules and the dashboard in packaging, and the table for operators.

@@ -2,7 +2,7 @@
 
 use std::{net::TcpStream, time::Duration, time::Instant};
 
-use crate::support::{Answer, Connection, Person, SignersFile, TestServer, World};
+use crate::support::{Answer, Connection, Person, Request, SignersFile, TestServer, World, http};
 
 /// Far less than what a connection may take for its next request, and far more than a stop takes.
 const PROMPTLY: Duration = Duration::from_secs(10);
@@ -33,7 +33,10 @@ fn await_closed_door(server: &TestServer) {
 fn a_request_under_way_is_finished_first() {
     let alice = Person::named("alice");
     for signal in ["TERM", "INT"] {
-        let mut world = World::start();
+        let mut world = World::start_with(|launch, _| launch.arg("--dev").with_metrics());
+        let metrics = world.server.metrics_address();
+        let ask = |path: &str| http::send(metrics, &Request::get(path));
+        ask("/readyz").ok();
         let file = SignersFile::of(1, &[&alice]);
         let (answer, keeper) = Answer::held(file.bytes());
         world.files.set("/acme/app/svc.signers.json", answer);
@@ -43,6 +46,9 @@ fn a_request_under_way_is_finished_first() {
             keeper.await_request();
             world.server.signal(signal);
             await_closed_door(&world.server);
+            // It is healthy, and not ready.
+            ask("/readyz").refused(503, "stopping");
+            ask("/healthz").ok();
             keeper.release();
             held.join().unwrap()
         });

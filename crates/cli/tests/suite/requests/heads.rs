@@ -1,6 +1,6 @@
 //! D47: heads are bounded, what is no request gets the same errors as a request, and a request has one host.
 
-use std::{io::Read as _, io::Write as _, net::SocketAddr, net::TcpStream, time::Duration, time::Instant};
+use std::{io::Read as _, io::Write as _, net::SocketAddr, net::TcpStream, time::Duration};
 
 use countersign_api::error_code::ErrorCode;
 
@@ -99,26 +99,6 @@ fn what_is_no_request_is_400_in_json_and_what_came_before_it_is_answered() {
     connection.write("GET /v1/ping HTTP/1.1\r\nhost: localhost\r\n\r\nnonsense\r\n\r\n");
     connection.read_reply().ok();
     connection.read_reply().refused(400, "HTTP/1.1");
-}
-
-#[test]
-fn refused_heads_are_counted() {
-    let server = TestServer::start_with(|launch| launch.arg("--dev").with_metrics());
-    let metrics = server.metrics_address();
-    converse(server.address(), b"nonsense\r\n\r\n");
-    converse(server.address(), head_of(HEAD_LIMIT + 1).as_bytes());
-    // A refusal is counted when its connection has ended.
-    let deadline = Instant::now() + Duration::from_secs(20);
-    let counted = |status: u16| {
-        let page =
-            converse(metrics, b"GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
-        page.contains(&format!("countersign_http_requests_total{{route=\"other\",status=\"{status}\"}} 1\n"))
-    };
-    for status in [400, 431] {
-        while !counted(status) {
-            assert!(Instant::now() < deadline, "no {status} is counted");
-        }
-    }
 }
 
 /// Which hosts are names is tested in crates/server.

@@ -10,7 +10,7 @@ use super::objections::{objection, objection_body, rebuild, veto_body, veto_docu
 use super::people::{Person, now};
 use super::rewriting::{Commit, export};
 use super::signers::{SignersFile, days_ago, named_group};
-use super::{git::Git, server::Launch, world::World, world::checksums};
+use super::{git::Git, world::World, world::checksums};
 use crate::support::person;
 
 /// The history of a stopped server, as it can be rewritten.
@@ -211,7 +211,7 @@ fn live_with_a_dropped_registration(world: &mut World) {
     world.register(&alice, "acme/tool", &SignersFile::of(1, &[&alice, &bob])).ok();
     world.sign(&alice, &world.pending_path("acme/tool")).ok();
     world.server.stop();
-    let dropped = Launch::admin_drop(&world.id("acme/tool"), &world.server.data_dir()).output();
+    let dropped = world.server.admin(&["drop", &world.id("acme/tool")]).output();
     assert!(dropped.status.success(), "{}", String::from_utf8_lossy(&dropped.stderr));
     world.server.start_again();
     world.activate("acme/tool", &SignersFile::of(1, &[&bob]), &[&bob]);

@@ -61,10 +61,6 @@ impl Launch {
         self
     }
 
-    pub(crate) fn admin_drop(project: &str, data_dir: &Path) -> Self {
-        Self::default().args(["admin", "drop", project, "--data-dir", path_text(data_dir)])
-    }
-
     pub(crate) fn arg(mut self, arg: &str) -> Self {
         self.args.push(arg.to_owned());
         self
@@ -328,6 +324,12 @@ impl TestServer {
 
     pub(crate) fn launch(&self) -> &Launch {
         &self.launch
+    }
+
+    /// What its operator runs beside it, or while it is stopped.
+    pub(crate) fn admin(&self, args: &[&str]) -> Launch {
+        let launch = Launch::default().arg("admin").args(args.iter().copied());
+        launch.args(["--data-dir", path_text(&self.data_dir())])
     }
 
     pub(crate) fn is_running(&self) -> bool {

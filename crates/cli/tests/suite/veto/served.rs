@@ -131,10 +131,8 @@ fn others_do_not_veto_and_not_at_other_times() {
 fn a_blocked_project_waits_on_and_takes_force_when_it_is_unblocked() {
     let Some(scene) = Scene::new() else { return };
     scene.agree(&takeover(), &["mallory"]);
-    let (dir, id) = (scene.world.server.data_dir(), scene.world.id(APP));
     let admin = |verb: &str| {
-        let args = ["admin", verb, &id, "--data-dir", dir.to_str().unwrap()];
-        let output = crate::support::server::Launch::default().args(args).output();
+        let output = scene.world.server.admin(&[verb, &scene.world.id(APP)]).output();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     };
     admin("block");

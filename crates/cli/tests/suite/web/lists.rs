@@ -23,7 +23,7 @@ fn count_rows(page: &Html) -> usize {
 }
 
 #[test]
-fn projects_come_a_page_at_a_time() {
+fn projects_releases_files_and_steps_of_a_history_come_a_page_at_a_time() {
     let (world, alice) = alice();
     for number in 0..PAGE_ROWS {
         world.register(&alice, &format!("acme/p{number}"), &SignersFile::of(1, &[&alice])).ok();
@@ -31,31 +31,20 @@ fn projects_come_a_page_at_a_time() {
     let count = |page: &Html| page.text.matches("<a class=\"title wrap\"").count();
     assert_two_pages(&world, "/projects", PAGE_ROWS, count);
     assert_two_pages(&world, &format!("/p/{}", world.id("acme")), PAGE_ROWS, count);
-}
 
-#[test]
-fn releases_come_a_page_at_a_time_and_the_first_page_has_a_few() {
-    let (world, alice) = alice();
+    // The first page has a few of the releases.
     for number in 0..=PAGE_ROWS {
         world.add_release(&alice, &format!("acme/app/{number}"));
     }
     assert_two_pages(&world, &format!("/p/{}", world.id("acme/app")), PAGE_ROWS, count_rows);
     assert_eq!(count_rows(&open(&world.server, "/")), FIRST_PAGE_RELEASES);
-}
 
-#[test]
-fn files_come_a_page_at_a_time() {
-    let (world, alice) = alice();
     let lines: String =
         (0..=PAGE_FILES).map(|number| format!("{}  file{number:04}\n", "a".repeat(64))).collect();
-    let url = world.publish_checksums("acme/app/1.0", &lines);
+    let url = world.publish_checksums("acme/app/files", &lines);
     world.register_assets(&alice, &[&url]).ok();
-    assert_two_pages(&world, &format!("/p/{}", world.index_path("acme/app/1.0")), PAGE_FILES, count_rows);
-}
+    assert_two_pages(&world, &format!("/p/{}", world.index_path("acme/app/files")), PAGE_FILES, count_rows);
 
-#[test]
-fn steps_of_a_history_come_a_page_at_a_time() {
-    let (world, alice) = alice();
     for step in 0..PAGE_STEPS {
         let dated = days_ago(99 - i64::try_from(step).unwrap());
         world.rotate("acme/app", &SignersFile::dated(dated).artifact(1, &[&alice]), &[&alice]);

@@ -6,12 +6,11 @@ use serde_json::{Value, json};
 use crate::support::html::open;
 use crate::support::mirrors::{start_mirror, url_of};
 use crate::support::witnesses::{LogSetup, ORIGIN, TestWitness, log_key_of};
-use crate::support::{Launch, Request, SignersFile, TestServer, World, alice, metrics::free_address};
+use crate::support::{Request, SignersFile, TestServer, World, alice, metrics::free_address};
 use crate::support::{waiting::wait_until, witnesses::start_witnessed};
 
 fn status(server: &TestServer, more: &[&str]) -> String {
-    let launch = Launch::default().args(["admin", "log", "status", "--data-dir"]);
-    let output = launch.arg(server.data_dir().to_str().unwrap()).args(more.iter().copied()).output();
+    let output = server.admin(&[&["log", "status"], more].concat()).output();
     String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
 }
 

@@ -141,8 +141,8 @@ fn what_an_operator_did_while_the_server_was_stopped_is_sent_when_it_starts() {
     let alice = Person::named("alice");
     hooked.world.register(&alice, "acme/app", &SignersFile::of(1, &[&alice])).ok();
     hooked.world.server.stop();
-    let (id, data_dir) = (hooked.world.id("acme/app"), hooked.world.server.data_dir());
-    let dropped = Launch::admin_drop(&id, &data_dir).output();
+    let id = hooked.world.id("acme/app");
+    let dropped = hooked.world.server.admin(&["drop", &id]).output();
     assert!(dropped.status.success(), "{}", String::from_utf8_lossy(&dropped.stderr));
     hooked.world.server.start_again();
     let [delivery] = receiver.await_accepted(1).try_into().unwrap();

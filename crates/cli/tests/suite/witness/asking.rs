@@ -1,6 +1,7 @@
 //! A server asks its witnesses, which replay what it does.
 
-use countersign_core::{log::policy::Policy, proof::bundle::Staple, values::verifier_key::VerifierKey};
+use countersign_core::values::{digest::Sha256, verifier_key::VerifierKey};
+use countersign_core::{log::policy::Policy, proof::bundle::Staple};
 
 use crate::support::metrics::{Page, free_address};
 use crate::support::witnesses::{LogSetup, TestWitness, await_logged, log_key_of, start_witnessed};
@@ -80,22 +81,17 @@ fn a_server_and_two_witnesses_reach_a_quorum() {
 }
 
 #[test]
-fn a_heartbeat_moves_the_time_while_nothing_happens() {
-    let (world, witness) = start_witnessed();
+fn a_witness_that_was_rolled_back_recovers_by_following_and_one_that_cannot_read_its_record_does_not_start() {
+    let (world, mut witness) = start_witnessed();
     let index = release(&world, "1.0");
-    let time = |staple: &Staple| {
+    // A heartbeat moves the time while nothing happens.
+    let time = || {
+        let staple = await_staple(&world, &index, &[&witness]);
         let signers = staple.proof.note.signers(std::slice::from_ref(&witness.key)).unwrap();
         signers[0].time.unwrap()
     };
-    let first = time(&await_staple(&world, &index, &[&witness]));
-    wait_until("the time stands still", || time(&await_staple(&world, &index, &[&witness])) > first);
-}
-
-#[test]
-fn a_witness_that_was_rolled_back_recovers_by_following() {
-    let (world, mut witness) = start_witnessed();
-    let index = release(&world, "1.0");
-    await_staple(&world, &index, &[&witness]);
+    let first = time();
+    wait_until("the time stands still", || time() > first);
     witness.server.stop();
     let (dir, copy) = (witness.server.data_dir(), witness.server.data_dir().with_extension("copy"));
     copy_dir(&dir, &copy);
@@ -110,30 +106,21 @@ fn a_witness_that_was_rolled_back_recovers_by_following() {
     let third = release(&world, "1.2");
     await_staple(&world, &third, &[&witness]);
     assert!(witness.evidence().is_empty());
+
+    let name = Sha256::of(log_key_of(&world.server).name().as_bytes()).to_string();
+    let record = dir.join("witness").join(&name);
+    let kept = std::fs::read(&record).unwrap();
+    witness.server.kill9();
+    std::fs::write(&record, &kept[..kept.len() / 2]).unwrap();
+    let said = witness.server.launch().refusal();
+    assert!(said.contains(&name) && said.contains("put the file back"), "{said}");
+    std::fs::write(&record, &kept).unwrap();
+    witness.server.start_again();
+    let fourth = release(&world, "1.3");
+    await_staple(&world, &fourth, &[&witness]);
 }
 
 pub(super) fn copy_dir(from: &std::path::Path, to: &std::path::Path) {
     let copied = std::process::Command::new("cp").arg("-a").args([from, to]).status().expect("`cp` is there");
     assert!(copied.success());
-}
-
-#[test]
-fn a_witness_that_cannot_read_its_record_does_not_start() {
-    let origin = free_address();
-    let mut witness = TestWitness::prepare(origin, "one.example", &[]);
-    let world = LogSetup::at(origin).witnessed(&[&witness], &[]).start();
-    witness.server.start_again();
-    let index = release(&world, "1.0");
-    await_staple(&world, &index, &[&witness]);
-    let name = countersign_core::values::digest::Sha256::of(log_key_of(&world.server).name().as_bytes());
-    let record = witness.server.data_dir().join("witness").join(name.to_string());
-    let kept = std::fs::read(&record).unwrap();
-    witness.server.kill9();
-    std::fs::write(&record, &kept[..kept.len() / 2]).unwrap();
-    let said = witness.server.launch().refusal();
-    assert!(said.contains(&name.to_string()) && said.contains("put the file back"), "{said}");
-    std::fs::write(&record, &kept).unwrap();
-    witness.server.start_again();
-    let second = release(&world, "1.1");
-    await_staple(&world, &second, &[&witness]);
 }

@@ -162,19 +162,16 @@ fn a_log_that_signs_two_roots_of_one_size_is_refused_for_ever() {
         assert_eq!(witness.add_checkpoint(&log.request(0, 8)).text(), "5\n");
         witness.server.restart();
     }
-    let dir = witness.server.data_dir();
-    let resume = || {
-        let args = ["admin", "witness", "resume", "--data-dir", dir.to_str().unwrap()];
-        crate::support::Launch::default().args(args).output()
-    };
-    assert!(resume().status.success());
-    assert!(!resume().status.success(), "there is nothing more to decide");
+    let resumes =
+        |witness: &TestWitness| witness.server.admin(&["witness", "resume"]).output().status.success();
+    assert!(resumes(&witness));
+    assert!(!resumes(&witness), "there is nothing more to decide");
     assert_eq!(witness.add_checkpoint(&log.request(5, 8)).status, 200);
     // The same lie stops it again.
     assert_eq!(witness.add_checkpoint(&fork.request(8, 8)).status, 422);
     assert_eq!(witness.add_checkpoint(&log.request(8, 9)).status, 403);
     witness.server.stop();
-    assert!(resume().status.success(), "while it is stopped");
+    assert!(resumes(&witness), "while it is stopped");
     witness.server.start_again();
     assert_eq!(witness.add_checkpoint(&log.request(8, 9)).status, 200);
 }

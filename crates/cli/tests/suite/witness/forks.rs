@@ -5,8 +5,8 @@ use countersign_core::log::checkpoint::WitnessRequest;
 use super::asking::{await_staple, release};
 use crate::support::mirrors::{await_same, start_mirror, tip_of, url_of};
 use crate::support::witnesses::{LogSetup, TestWitness, await_logged, log_key_of, start_witnessed};
-use crate::support::{Launch, past::past, rewriting::import};
 use crate::support::{metrics::await_value, metrics::free_address, waiting::wait_until};
+use crate::support::{past::past, rewriting::import};
 
 #[test]
 fn another_history_under_the_same_key_is_refused_and_kept_as_evidence() {
@@ -36,9 +36,7 @@ fn another_history_under_the_same_key_is_refused_and_kept_as_evidence() {
     let newest = await_logged(&world.server);
     world.server.await_log("does not cosign", 1);
     assert_eq!(witness.cosigned(&log_key_of(&world.server)).unwrap().checkpoint().size, size);
-    let dir = witness.server.data_dir();
-    let resumed =
-        Launch::default().args(["admin", "witness", "resume", "--data-dir", dir.to_str().unwrap()]).output();
+    let resumed = witness.server.admin(&["witness", "resume"]).output();
     assert!(resumed.status.success(), "{resumed:?}");
     let proof = vec![];
     let request = WitnessRequest { old: 0, proof, note: newest.log_note() };

@@ -5,7 +5,6 @@ mod cosigning;
 mod forks;
 mod hostile;
 mod kept;
-mod kills;
 mod network;
 mod polling;
 mod restored;

@@ -10,51 +10,13 @@ use crate::support::{
     Git, Launch, TestServer, World, metrics::await_value, mirrors::await_readyz, waiting::wait_until,
 };
 
-#[test]
-fn a_restored_server_signs_nothing_below_what_its_witnesses_have_seen() {
-    let (mut world, witness) = start_witnessed();
-    let index = release(&world, "1.0");
-    let old = await_staple(&world, &index, &[&witness]).proof.index + 1;
-    world.server.stop();
-    let (dir, copy) = (world.server.data_dir(), world.server.data_dir().with_extension("copy"));
-    copy_dir(&dir, &copy);
-    world.server.start_again();
-    let second = release(&world, "1.1");
-    let seen = await_staple(&world, &second, &[&witness]).proof.index + 1;
-    assert!(seen > old);
-    world.server.stop();
-    std::fs::remove_dir_all(&dir).unwrap();
-    // With its nonces and its checkpoint, and without both, as a backup of the repository has it.
-    for is_bare in [false, true] {
-        copy_dir(&copy, &dir);
-        if is_bare {
-            for name in ["log/checkpoint", "log/cosigned", "nonces.sqlite"] {
-                std::fs::remove_file(dir.join(name)).unwrap();
-            }
-        }
-        world.server.start_again();
-        world.server.await_log(&format!("has seen {seen} commits"), 1);
-        await_value(world.server.metrics_address(), "countersign_log_stopped", 1.0);
-        // Everything else goes on.
-        release(&world, if is_bare { "2.1" } else { "2.0" });
-        if is_bare {
-            assert_eq!(world.server.get("/log/checkpoint").status, 503, "it has signed nothing");
-        } else {
-            assert_eq!(checkpoint_of(&world.server).checkpoint().size, old);
-        }
-        let log = log_key_of(&world.server);
-        assert_eq!(witness.cosigned(&log).unwrap().checkpoint().size, seen);
-        world.server.stop();
-        std::fs::remove_dir_all(&dir).unwrap();
-    }
-    assert!(witness.evidence().is_empty(), "it was never asked to cosign a fork");
-}
-
 /// A server whose data directory is a copy from before the last two releases.
 struct Copied {
     world: World,
     witness: TestWitness,
     copy: PathBuf,
+    /// A release that the copy has.
+    index: String,
     /// Commits that the copy has signed, and that the witness has seen.
     old: u64,
     seen: u64,
@@ -72,7 +34,7 @@ fn start_copied() -> Copied {
     let last = release(&world, "1.2");
     let seen = await_staple(&world, &last, &[&witness]).proof.index + 1;
     world.server.stop();
-    let mut copied = Copied { world, witness, copy, old, seen };
+    let mut copied = Copied { world, witness, copy, index, old, seen };
     copied.restore();
     copied
 }
@@ -95,13 +57,31 @@ impl Copied {
         await_value(server.metrics_address(), "countersign_log_lost_size", self.seen as f64);
         await_value(server.metrics_address(), "countersign_ready", 0.0);
         assert_eq!(checkpoint_of(server).checkpoint().size, self.old);
+        server.get(&format!("/v1/proof/{}", self.index)).refused(503, "has stopped");
     }
 
-    fn admin(&self, args: &[&str]) -> std::process::Output {
-        let dir = self.world.server.data_dir();
-        let args = [&["admin"], args, &["--data-dir", dir.to_str().unwrap(), "--yes"]].concat();
-        Launch::default().args(args).output()
+    fn accept_loss(&self, options: &[&str]) -> std::process::Output {
+        self.world.server.admin(&[&["log", "accept-loss", "--yes"], options].concat()).output()
     }
+}
+
+#[test]
+fn a_restored_server_signs_nothing_below_what_its_witnesses_have_seen() {
+    let Copied { mut world, witness, seen, .. } = start_copied();
+    // Without its nonces and its checkpoint, as a backup of the repository has it.
+    for name in ["log/checkpoint", "log/cosigned", "nonces.sqlite"] {
+        std::fs::remove_file(world.server.data_dir().join(name)).unwrap();
+    }
+    world.server.start_again();
+    world.server.await_log(&format!("has seen {seen} commits"), 1);
+    await_value(world.server.metrics_address(), "countersign_log_stopped", 1.0);
+    // Everything else goes on.
+    release(&world, "2.0");
+    let reply = world.server.get("/log/checkpoint");
+    assert_eq!(reply.status, 503, "it has signed nothing");
+    assert!(reply.header("retry-after").is_some());
+    assert_eq!(witness.cosigned(&log_key_of(&world.server)).unwrap().checkpoint().size, seen);
+    assert!(witness.evidence().is_empty(), "it was never asked to cosign a fork");
 }
 
 #[test]
@@ -109,6 +89,7 @@ fn a_restored_copy_never_signs_a_fork_until_its_operator_gives_up_what_is_lost()
     let mut copied = start_copied();
     copied.world.server.start_again();
     copied.world.server.await_log(&format!("has seen {} commits", copied.seen), 1);
+    copied.world.server.await_log("countersign mirror ADDRESS-OF-A-MIRROR", 1);
     copied.assert_stopped();
     // It grows beyond what the witness has seen.
     for name in ["2.0", "2.1", "2.2"] {
@@ -124,16 +105,18 @@ fn a_restored_copy_never_signs_a_fork_until_its_operator_gives_up_what_is_lost()
     release(&copied.world, "2.3");
     copied.assert_stopped();
     copied.witness.server.start_again();
+    let cosigned = copied.witness.cosigned(&log_key_of(&copied.world.server)).unwrap();
+    assert_eq!(cosigned.checkpoint().size, copied.seen);
     assert!(copied.witness.evidence().is_empty(), "it was never asked to cosign a fork");
 
     // Only the whole name of the loss ends it.
     let size = copied.seen.to_string();
     for wrong in [["--origin", "other.example/log", "--size", &size], ["--origin", ORIGIN, "--size", "3"]] {
-        let refused = copied.admin(&[&["log", "accept-loss"], &wrong[..]].concat());
+        let refused = copied.accept_loss(&wrong);
         assert!(!refused.status.success(), "{refused:?}");
     }
     copied.assert_stopped();
-    let accepted = copied.admin(&["log", "accept-loss", "--origin", ORIGIN, "--size", &size]);
+    let accepted = copied.accept_loss(&["--origin", ORIGIN, "--size", &size]);
     assert!(accepted.status.success(), "{accepted:?}");
     let said = String::from_utf8_lossy(&accepted.stdout).into_owned();
     assert!(said.contains("signs again") && said.contains(&format!("log/lost-{size}")), "{said}");
