@@ -4,10 +4,6 @@ use countersign_core::values::bounds::INDEX_BYTES;
 
 use crate::support::{Reply, SignersFile, World, alice};
 
-fn world() -> World {
-    World::with_project(&SignersFile::of(1, &[&alice()]), &[&alice()])
-}
-
 fn line(name: &str) -> String {
     format!("{}  {name}\n", "a".repeat(64))
 }
@@ -39,37 +35,24 @@ fn assert_bound(world: &World, (refused, words): (&[String], &str), (accepted, f
 }
 
 #[test]
-fn a_file_of_4_mib_is_read_and_a_larger_one_refused() {
+fn a_checksums_file_and_a_release_of_them_may_say_so_much_and_no_more() {
+    let world = World::with_project(&SignersFile::of(1, &[&alice()]), &[&alice()]);
+    // Of 4 MiB.
     const LIMIT: usize = 4 * 1024 * 1024;
     let mut text = line("app") + &format!("#{}\n", "x".repeat(1022)).repeat(LIMIT / 1024 - 1);
     text.push_str(&format!("#{}", "x".repeat(LIMIT - text.len() - 1)));
     assert_eq!(text.len(), LIMIT);
-    assert_bound(&world(), (&[format!("{text}x")], "/acme/app/v1/SUMS0"), (&[text], 1));
-}
+    assert_bound(&world, (&[format!("{text}x")], "/acme/app/v1/SUMS0"), (&[text], 1));
 
-#[test]
-fn a_release_has_at_most_1000_files_counted_over_all_checksums_files_and_each_once() {
-    let world = world();
-    register_files(&world, &[lines(0..1001)]).refused(500, "1000");
-    let long = lines(0..1000).replace(&"a".repeat(64), &"b".repeat(128));
-    let parts = [lines(0..600), lines(599..1001)];
-    assert_bound(&world, (&parts, "1000"), (&[lines(0..1000), long], 1000));
-    world.sign_all(&world.index_path("acme/app/v1"), &[&alice()]);
-}
-
-#[test]
-fn sixteen_checksums_files_are_allowed() {
+    // Sixteen of them.
     let texts: Vec<_> = (0..16).map(|n| lines(n..n + 1)).collect();
-    register_files(&world(), &texts).ok();
-}
+    register_files(&world, &texts).ok();
 
-#[test]
-fn names_are_refused_while_they_are_read() {
+    // Names are refused while they are read.
     let long = |length: usize, i: usize| {
         let path = format!("{i:03}/{}", format!("{}/", "n".repeat(199)).repeat(5));
         line(&format!("{path}{}", "m".repeat(length - path.len())))
     };
-    let world = world();
     let words = "line 1: the file name is longer than 1024 bytes";
     register_files(&world, &[long(1_025, 0)]).refused(500, words);
     // A file as in the report: 60 names of 60 KB each.
@@ -77,6 +60,13 @@ fn names_are_refused_while_they_are_read() {
     register_files(&world, &[huge]).refused(500, words);
     let full: String = (0..512).map(|i| long(1_024, i)).collect();
     assert_bound(&world, (&[format!("{full}{}", line("a"))], "line 513"), (&[full], 512));
+
+    // At most 1000 files, counted over all of them, and each once.
+    register_files(&world, &[lines(0..1001)]).refused(500, "1000");
+    let long = lines(0..1000).replace(&"a".repeat(64), &"b".repeat(128));
+    let parts = [lines(0..600), lines(599..1001)];
+    assert_bound(&world, (&parts, "1000"), (&[lines(0..1000), long], 1000));
+    world.sign_all(&world.index_path("acme/app/v1"), &[&alice()]);
 }
 
 /// Names of `"` take two bytes each in JSON and three in a URL; letters outside ASCII take three a byte there.

@@ -3,16 +3,9 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use countersign_api::answers::{
-    AssetsResponse, ChainResponse, ChangedResponse, FilesToSignResponse, PendingResponse, PingResponse,
-    ProposedResponse, RebuildResponse, RevokedResponse, SignedResponse, VetoedResponse,
-};
-use countersign_api::catalogue::{
-    KeyPendingResponse, KeyResponse, KeySignedResponse, ProjectsResponse, ReleasesResponse,
-};
-use countersign_api::requests::{AssetsBody, ProposeBody, SignaturesBody, SignedStatement, WithdrawBody};
-use countersign_api::{error_code::ErrorCode, event::EventBody, state::StateResponse};
-use countersign_core::documents::{signers::SignersFile as Signers, statement::StatementKind};
+use countersign_api::requests::WithdrawBody;
+use countersign_api::{answers::ChangedResponse, error_code::ErrorCode, event::EventBody};
+use countersign_core::documents::signers::SignersFile as Signers;
 use countersign_core::log::checkpoint::{Checkpoint, WitnessRequest};
 use countersign_core::log::note::{Note, NoteSignature};
 use countersign_core::values::verifier_key::VerifierKey;
@@ -187,38 +180,16 @@ fn a_schema_refuses_what_is_not_of_its_type() {
 /// Whether the bytes of an example can be read.
 type Reads = fn(&[u8]) -> bool;
 
-/// How the server reads what is sent to it.
-const BODIES: [(&str, Reads); 11] = [
-    ("register_repo", |bytes| ProposeBody::parse(bytes).is_ok()),
-    ("update_signers", |bytes| ProposeBody::parse(bytes).is_ok()),
-    ("submit_signatures", |bytes| SignaturesBody::parse(bytes).is_ok()),
-    ("revoke", |bytes| SignedStatement::parse(StatementKind::Revocation, bytes).is_ok()),
+/// How the server reads what is sent to it, where that is text, or no type of `api`.
+const BODIES: [(&str, Reads); 3] = [
     ("withdraw", |bytes| WithdrawBody::parse(bytes).is_ok()),
-    ("object", |bytes| SignedStatement::parse(StatementKind::Objection, bytes).is_ok()),
-    ("rebuild", |bytes| SignedStatement::parse(StatementKind::Rebuild, bytes).is_ok()),
-    ("veto", |bytes| SignedStatement::parse(StatementKind::Veto, bytes).is_ok()),
-    ("assets", |bytes| AssetsBody::parse(bytes).is_ok()),
     ("add_checkpoint", |bytes| WitnessRequest::parse(bytes).is_ok()),
     ("log_cosignature", is_checkpoint),
 ];
 
-/// How the client reads what it is answered with.
-const ANSWERS: [(&str, Reads); 31] = [
-    ("register_repo", |bytes| ProposedResponse::parse(bytes).is_ok()),
-    ("update_signers", |bytes| ProposedResponse::parse(bytes).is_ok()),
-    ("submit_signatures", |bytes| SignedResponse::parse(bytes).is_ok()),
-    ("files_to_sign", |bytes| FilesToSignResponse::parse(bytes).is_ok()),
-    ("get_signers_chain", |bytes| ChainResponse::parse(bytes).is_ok()),
-    ("get_artifact_signers_chain", |bytes| ChainResponse::parse(bytes).is_ok()),
-    ("state", |bytes| StateResponse::parse(bytes).is_ok()),
-    ("pending_signatures", |bytes| PendingResponse::parse(bytes).is_ok()),
-    ("assets", |bytes| AssetsResponse::parse(bytes).is_ok()),
-    ("revoke", |bytes| RevokedResponse::parse(bytes).is_ok()),
+/// How the client reads what it is answered with, where that is text, or no type of `api`.
+const ANSWERS: [(&str, Reads); 9] = [
     ("withdraw", |bytes| ChangedResponse::parse(bytes).is_ok()),
-    ("object", |bytes| ChangedResponse::parse(bytes).is_ok()),
-    ("rebuild", |bytes| RebuildResponse::parse(bytes).is_ok()),
-    ("veto", |bytes| VetoedResponse::parse(bytes).is_ok()),
-    ("ping", |bytes| PingResponse::parse(bytes).is_ok()),
     ("get_signers", |bytes| Signers::parse(bytes).is_ok()),
     ("events", |bytes| {
         let data = bytes.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"data: "));
@@ -230,15 +201,6 @@ const ANSWERS: [(&str, Reads); 31] = [
     ("log_cosigned", is_checkpoint),
     ("witnessed_checkpoint", is_checkpoint),
     ("log_key", |bytes| VerifierKey::parse(String::from_utf8_lossy(bytes).trim_end()).is_ok()),
-    ("releases", |bytes| ReleasesResponse::parse(bytes).is_ok()),
-    ("projects", |bytes| ProjectsResponse::parse(bytes).is_ok()),
-    ("key", |bytes| KeyResponse::parse(bytes).is_ok()),
-    ("key_signed", |bytes| KeySignedResponse::parse(bytes).is_ok()),
-    ("key_pending", |bytes| KeyPendingResponse::parse(bytes).is_ok()),
-    // What no client reads as a type of its own.
-    ("signature_status", |_| true),
-    ("healthz", |_| true),
-    ("readyz", |_| true),
 ];
 
 fn is_checkpoint(note: &[u8]) -> bool {
@@ -250,7 +212,11 @@ fn examples_are_read_by_the_server_and_by_the_client() {
     let check = |row: &Row, contents: Vec<&Content>, readers: &[(&str, Reads)]| {
         for (name, example) in contents.iter().flat_map(|content| &content.examples) {
             let reads = readers.iter().find(|(id, _)| *id == row.endpoint.id);
-            let (id, reads) = reads.unwrap_or_else(|| panic!("{}: no reader", row.endpoint.id));
+            let Some((id, reads)) = reads else {
+                // The tests of `api` read what is JSON.
+                assert!(!example.is_string(), "{}: no reader", row.endpoint.id);
+                continue;
+            };
             // A text is what it says; everything else is JSON.
             let text = example.as_str().map_or_else(|| example.to_string(), str::to_owned);
             assert!(reads(text.as_bytes()), "{id} {name}: {text}");

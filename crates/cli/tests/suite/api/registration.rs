@@ -2,9 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Answer, Person, SignersFile, World, alice, bob, seconds_from_now};
-
-const SIGNERS: &str = "/acme/app/svc.signers.json";
+use crate::support::{Person, SignersFile, World, alice, bob, seconds_from_now};
 
 #[test]
 fn a_file_of_256_kib_is_read_and_a_larger_one_refused() {
@@ -16,25 +14,6 @@ fn a_file_of_256_kib_is_read_and_a_larger_one_refused() {
     register(LIMIT + 1).error(500);
     register(LIMIT).ok();
     assert_eq!(world.read(&world.pending_path("acme/app")).len(), LIMIT);
-}
-
-#[test]
-fn of_two_registrations_at_once_one_wins() {
-    let world = World::start();
-    let (answer, keeper) = Answer::held(SignersFile::of(1, &[&alice()]).bytes());
-    world.files.set(SIGNERS, answer);
-    let url = world.files.url(SIGNERS);
-    let mut statuses: Vec<_> = std::thread::scope(|scope| {
-        let sent: Vec<_> =
-            (0..2).map(|_| scope.spawn(|| world.register_url(&alice(), &url).status)).collect();
-        // The second one may be refused as "in progress" before it asks the file server.
-        keeper.await_request();
-        keeper.release();
-        keeper.release();
-        sent.into_iter().map(|thread| thread.join().unwrap()).collect()
-    });
-    statuses.sort();
-    assert_eq!(statuses, [200, 409]);
 }
 
 #[test]

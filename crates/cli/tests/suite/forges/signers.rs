@@ -14,80 +14,56 @@ fn file() -> SignersFile {
 
 #[test]
 fn a_project_is_registered_and_updated_from_branches() {
-    for (kind, page, asked) in [
-        (
-            Kind::GitHub,
-            "/acme/app/blob/main/svc.signers.json",
-            "/acme/app/raw/refs/heads/main/svc.signers.json",
-        ),
-        (
-            Kind::GitLab,
-            "/acme/app/-/blob/main/svc.signers.json",
-            "/acme/app/-/raw/main/svc.signers.json?ref_type=heads",
-        ),
-        (
-            Kind::Forgejo,
-            "/acme/app/src/branch/main/svc.signers.json",
-            "/acme/app/raw/branch/main/svc.signers.json",
-        ),
-    ] {
-        let forge = ForgeWorld::start_with(FakeForge::start(kind), "", "", &["--allow-fetch", "127.0.0.1:*"]);
-        // What the rules refuse is not fetched: forms of other kinds, other places, pages of releases.
-        let others = KINDS.into_iter().filter(|other| *other != kind);
-        let others = others.map(|other| other.page_of("acme/app", "main", FILE));
-        let places = ["/svc.signers.json", "/acme/svc.signers.json", "/acme/app/svc.signers.json"];
-        let release = kind.release_page("acme/app", "v1.0");
-        for page in others.chain(places.map(str::to_owned)).chain([release]) {
-            let reply = forge.register(&forge.forge.url(&page));
-            assert_eq!(reply.status, 400, "{page}: {}", reply.text());
-        }
-        assert_eq!(forge.forge.targets(), [""; 0]);
-
-        // It follows redirects only within its own origin.
-        let (url, project) = (forge.forge.url(page), forge.forge.project("acme/app"));
-        let elsewhere = FakeForge::start(kind);
-        elsewhere.set("/x", ForgeAnswer::bytes(file().bytes()));
-        let target = kind.branch_target("acme/app", "main", FILE);
-        forge.forge.set(&target, ForgeAnswer::redirect(&elsewhere.url("/x")));
-        forge.register(&url).refused(500, &forge.forge.host());
-        assert_eq!(elsewhere.targets(), [""; 0]);
-        assert_eq!(forge.forge.targets(), [asked]);
-        forge.forge.set(&target, ForgeAnswer::redirect("/elsewhere/on/the/same/host"));
-        forge.forge.set("/elsewhere/on/the/same/host", ForgeAnswer::bytes(file().bytes()));
-        let answer = forge.register(&url).ok();
-        assert_eq!((&answer["project_id"], &answer["success"]), (&json!(project), &json!(true)));
-        assert_eq!(
-            answer["message"],
-            json!("Project registered successfully. Collect signatures to activate.")
-        );
-        let pending = format!("{project}/svc.signers.pending/svc.signers.json");
-        assert_eq!(forge.world.read(&pending), file().bytes());
-        let metadata = forge.world.read_json(&format!("{pending}.metadata.json"));
-        assert_eq!(metadata["origin"]["kind"], json!(kind.name()));
-        assert_eq!(metadata["origin"]["url"], json!(url), "as given");
-        assert_eq!(metadata["origin"]["retrieval_url"], json!(forge.forge.url(&target)), "as requested");
-        assert!(metadata["origin"]["retrieved_at"].as_str().unwrap().ends_with('Z'), "{metadata}");
-        assert_eq!((&metadata["project_id"], &metadata["previous"]), (&json!(project), &json!(null)));
-        forge.world.sign_all(&pending, &[&alice()]);
-
-        // A branch with a slash is found by asking the forge. A commit is none.
-        let next = file().redated(days_ago(1));
-        forge.forge.put_signers("acme/app", "release/2.x", FILE, &next);
-        let propose = |page: &str| {
-            let body = json!({ "signers_file_url": forge.forge.url(page), "public_key": alice().body_key() });
-            forge.world.post_as(&alice(), "/v1/update_signers", &body)
-        };
-        let hash = if kind == Kind::Forgejo {
-            format!("/acme/app/src/commit/{HASH}/{FILE}")
-        } else {
-            kind.page_of("acme/app", HASH, FILE)
-        };
-        propose(&hash).error(400);
-        let answer = propose(&kind.page_of("acme/app", "release/2.x", FILE)).ok();
-        assert_eq!(answer["project_id"], json!(project));
-        forge.world.sign_all(&pending, &[&alice()]);
-        assert_eq!(forge.world.read(&format!("{project}/svc.signers/svc.signers.json")), next.bytes());
+    let kind = Kind::GitHub;
+    let page = kind.page_of("acme/app", "main", FILE);
+    let forge = ForgeWorld::start_with(FakeForge::start(kind), "", "", &["--allow-fetch", "127.0.0.1:*"]);
+    // What the rules refuse is not fetched: forms of other kinds, other places, pages of releases.
+    let others = KINDS.into_iter().filter(|other| *other != kind);
+    let others = others.map(|other| other.page_of("acme/app", "main", FILE));
+    let places = ["/svc.signers.json", "/acme/svc.signers.json", "/acme/app/svc.signers.json"];
+    let release = kind.release_page("acme/app", "v1.0");
+    for page in others.chain(places.map(str::to_owned)).chain([release]) {
+        let reply = forge.register(&forge.forge.url(&page));
+        assert_eq!(reply.status, 400, "{page}: {}", reply.text());
     }
+    assert_eq!(forge.forge.targets(), [""; 0]);
+
+    // It follows redirects only within its own origin.
+    let (url, project) = (forge.forge.url(&page), forge.forge.project("acme/app"));
+    let elsewhere = FakeForge::start(kind);
+    elsewhere.set("/x", ForgeAnswer::bytes(file().bytes()));
+    let target = kind.branch_target("acme/app", "main", FILE);
+    forge.forge.set(&target, ForgeAnswer::redirect(&elsewhere.url("/x")));
+    forge.register(&url).refused(500, &forge.forge.host());
+    assert_eq!(elsewhere.targets(), [""; 0]);
+    assert_eq!(forge.forge.targets(), ["/acme/app/raw/refs/heads/main/svc.signers.json"]);
+    forge.forge.set(&target, ForgeAnswer::redirect("/elsewhere/on/the/same/host"));
+    forge.forge.set("/elsewhere/on/the/same/host", ForgeAnswer::bytes(file().bytes()));
+    let answer = forge.register(&url).ok();
+    assert_eq!((&answer["project_id"], &answer["success"]), (&json!(project), &json!(true)));
+    assert_eq!(answer["message"], json!("Project registered successfully. Collect signatures to activate."));
+    let pending = format!("{project}/svc.signers.pending/svc.signers.json");
+    assert_eq!(forge.world.read(&pending), file().bytes());
+    let metadata = forge.world.read_json(&format!("{pending}.metadata.json"));
+    assert_eq!(metadata["origin"]["kind"], json!(kind.name()));
+    assert_eq!(metadata["origin"]["url"], json!(url), "as given");
+    assert_eq!(metadata["origin"]["retrieval_url"], json!(forge.forge.url(&target)), "as requested");
+    assert!(metadata["origin"]["retrieved_at"].as_str().unwrap().ends_with('Z'), "{metadata}");
+    assert_eq!((&metadata["project_id"], &metadata["previous"]), (&json!(project), &json!(null)));
+    forge.world.sign_all(&pending, &[&alice()]);
+
+    // A branch with a slash is found by asking the forge. A commit is none.
+    let next = file().redated(days_ago(1));
+    forge.forge.put_signers("acme/app", "release/2.x", FILE, &next);
+    let propose = |page: &str| {
+        let body = json!({ "signers_file_url": forge.forge.url(page), "public_key": alice().body_key() });
+        forge.world.post_as(&alice(), "/v1/update_signers", &body)
+    };
+    propose(&kind.page_of("acme/app", HASH, FILE)).error(400);
+    let answer = propose(&kind.page_of("acme/app", "release/2.x", FILE)).ok();
+    assert_eq!(answer["project_id"], json!(project));
+    forge.world.sign_all(&pending, &[&alice()]);
+    assert_eq!(forge.world.read(&format!("{project}/svc.signers/svc.signers.json")), next.bytes());
 }
 
 #[test]

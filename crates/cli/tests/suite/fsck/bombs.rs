@@ -77,6 +77,45 @@ fn directories_that_lie_in_very_many_places_are_found_without_walking_them_all()
     let checked = bombed.fsck(&["--since", &id]);
     assert_eq!(checked.code, Some(1), "{:#}", checked.json);
     assert!(checked.json["error"].as_str().unwrap().contains("16000000"), "{:#}", checked.json);
+
+    // A server refuses such a tree, and says why.
+    let data_dir = TempDir::new().unwrap();
+    let to = data_dir.path().join("repo.git");
+    bombed.git.run(&["clone", "--quiet", "--mirror", ".", to.to_str().unwrap()]);
+    let begin = Instant::now();
+    let args = ["serve", "--dev", "--listen", "127.0.0.1:0", "--data-dir", data_dir.path().to_str().unwrap()];
+    let output = Launch::default().args(args).output();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && begin.elapsed() < PATIENCE, "{said}");
+    assert!(said.contains("more than 16000000 files and directories"), "{said}");
+}
+
+/// So that a user who interrupts a long check has seen what it found.
+#[test]
+fn findings_are_told_as_they_arise_and_printed_once() {
+    let bombed = Bombed::new();
+    let ids = [bombed.commit(&bombed.nest(2, &["a"])), bombed.commit(&bombed.nest(3, &["a"]))];
+    let mut told = Vec::new();
+    let checked =
+        audit::walk::check(bombed.dir.path(), None, countersign_forge::forges::speaks_for, &mut |event| {
+            match event {
+                AuditEvent::Progress { done, .. } => told.push(done.to_string()),
+                AuditEvent::Found(finding) => told.push(finding.commit.to_string()),
+            }
+        });
+    assert_eq!(checked.unwrap().found, 2);
+    let legal = past().commits.len();
+    let [first, second] = ids.clone();
+    let end = [legal.to_string(), first, (legal + 1).to_string(), second, (legal + 2).to_string()];
+    assert!(told.ends_with(&end), "{told:?}");
+
+    let output = Launch::default().args(["fsck", bombed.dir.path().to_str().unwrap(), "--quiet"]).output();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    let found: Vec<&str> = text.lines().filter(|line| line.starts_with("commit ")).collect();
+    assert_eq!(found.len(), 2, "{text}");
+    assert!(found.iter().zip(&ids).all(|(line, id)| line.contains(id)), "{text}");
+    assert!(text.contains("\n  bomb/a/a/svc.signers.json\n"), "{text}");
 }
 
 #[test]
@@ -157,47 +196,4 @@ fn a_name_longer_than_any_path_is_not_repeated_for_each_file_below_it() {
     let inner = bombed.nest(12, &["a", "b"]);
     let id = bombed.commit(&bombed.tree(&[("40000", &long, &inner)]));
     bombed.fsck(&[]).finds(&id, "", "no path is longer than 1024 bytes");
-}
-
-#[test]
-fn a_server_refuses_such_a_tree_and_says_why() {
-    let bombed = Bombed::new();
-    bombed.commit(&bombed.nest(40, &["a", "b"]));
-    let data_dir = TempDir::new().unwrap();
-    let to = data_dir.path().join("repo.git");
-    bombed.git.run(&["clone", "--quiet", "--mirror", ".", to.to_str().unwrap()]);
-    let begin = Instant::now();
-    let args = ["serve", "--dev", "--listen", "127.0.0.1:0", "--data-dir", data_dir.path().to_str().unwrap()];
-    let output = Launch::default().args(args).output();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && begin.elapsed() < PATIENCE, "{said}");
-    assert!(said.contains("more than 16000000 files and directories"), "{said}");
-}
-
-/// So that a user who interrupts a long check has seen what it found.
-#[test]
-fn findings_are_told_as_they_arise_and_printed_once() {
-    let bombed = Bombed::new();
-    let ids = [bombed.commit(&bombed.nest(2, &["a"])), bombed.commit(&bombed.nest(3, &["a"]))];
-    let mut told = Vec::new();
-    let checked =
-        audit::walk::check(bombed.dir.path(), None, countersign_forge::forges::speaks_for, &mut |event| {
-            match event {
-                AuditEvent::Progress { done, .. } => told.push(done.to_string()),
-                AuditEvent::Found(finding) => told.push(finding.commit.to_string()),
-            }
-        });
-    assert_eq!(checked.unwrap().found, 2);
-    let legal = past().commits.len();
-    let [first, second] = ids.clone();
-    let end = [legal.to_string(), first, (legal + 1).to_string(), second, (legal + 2).to_string()];
-    assert!(told.ends_with(&end), "{told:?}");
-
-    let output = Launch::default().args(["fsck", bombed.dir.path().to_str().unwrap(), "--quiet"]).output();
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(output.status.code(), Some(3), "{text}");
-    let found: Vec<&str> = text.lines().filter(|line| line.starts_with("commit ")).collect();
-    assert_eq!(found.len(), 2, "{text}");
-    assert!(found.iter().zip(&ids).all(|(line, id)| line.contains(id)), "{text}");
-    assert!(text.contains("\n  bomb/a/a/svc.signers.json\n"), "{text}");
 }

@@ -1,6 +1,6 @@
 //! `countersign fsck`: objects that are damaged, missing, or written by hand.
 
-use std::{fs, path::PathBuf};
+use std::{fs, path::Path, path::PathBuf};
 
 use tempfile::TempDir;
 
@@ -11,14 +11,14 @@ fn loose() -> (TempDir, Git, Vec<String>) {
     let dir = TempDir::new().unwrap();
     let ids = import(dir.path(), &past().commits);
     let git = Git::at(dir.path());
-    unpack(&dir, &git);
+    unpack(dir.path(), &git);
     (dir, git, ids)
 }
 
 /// Makes all objects loose.
-fn unpack(dir: &TempDir, git: &Git) {
+pub(super) fn unpack(repository: &Path, git: &Git) {
     let packs: Vec<PathBuf> =
-        fs::read_dir(dir.path().join("objects/pack")).unwrap().map(|entry| entry.unwrap().path()).collect();
+        fs::read_dir(repository.join("objects/pack")).unwrap().map(|entry| entry.unwrap().path()).collect();
     let pack = packs.iter().find(|path| path.extension().is_some_and(|ending| ending == "pack"));
     if let Some(pack) = pack {
         let bytes = fs::read(pack).unwrap();

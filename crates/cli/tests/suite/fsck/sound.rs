@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use countersign_core::rules::snapshot::TITLES;
 use tempfile::TempDir;
 
+use super::damage::unpack;
 use crate::support::{
     Git, Launch, Person, SignersFile, World, days_ago, fsck::fsck, past::past, rewriting::import,
 };
@@ -55,13 +56,7 @@ fn packs_and_loose_objects_of_other_programs_are_read() {
     git.run(&["repack", "--quiet", "-a", "-d", "-f", "--depth=50", "--window=50"]);
     git.run(&["pack-refs", "--all"]);
     fsck(&to, &[]).is_clean();
-    let packs: Vec<_> =
-        std::fs::read_dir(to.join("objects/pack")).unwrap().map(|e| e.unwrap().path()).collect();
-    let pack = packs.iter().find(|path| path.extension().is_some_and(|ending| ending == "pack")).unwrap();
-    let moved = dir.path().join("moved.pack");
-    std::fs::rename(pack, &moved).unwrap();
-    packs.iter().filter(|path| path.exists()).for_each(|path| std::fs::remove_file(path).unwrap());
-    git.run_with_input(&["unpack-objects", "-q"], &std::fs::read(&moved).unwrap());
+    unpack(&to, &git);
     fsck(&to, &[]).is_clean();
 }
 

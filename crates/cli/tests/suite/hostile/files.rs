@@ -28,22 +28,10 @@ fn whatever_the_file_server_sends_only_the_signed_bytes_get_the_name() {
     let loop_back = scene.url("2.0");
     for answer in [
         Answer::Status(404),
-        Answer::Status(410),
-        Answer::Status(403),
-        Answer::Status(500),
-        Answer::Status(204),
-        Answer::Status(206),
-        Answer::Status(304),
         Answer::HungUp,
         Answer::BrokenOff(right.clone()),
-        Answer::BrokenOff(Vec::new()),
         Answer::Redirect(loop_back),
-        Answer::Redirect(String::new()),
         Answer::Redirect("file:///etc/hostname".to_owned()),
-        Answer::Redirect("ftp://127.0.0.1/app.tar.gz".to_owned()),
-        Answer::Redirect("http://user:password@127.0.0.1:9/app.tar.gz".to_owned()),
-        Answer::Redirect("http://127.0.0.1:9/app.tar.gz".to_owned()),
-        Answer::Redirect("http://[".to_owned()),
     ] {
         scene.world.files.set(FILE, answer);
         scene.newcomer.refuses(&scene.url("2.0"), 5, &[]);

@@ -9,5 +9,4 @@ mod revoking;
 mod roots;
 mod shown;
 mod signing;
-mod texts;
 mod trust;

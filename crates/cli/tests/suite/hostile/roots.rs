@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::hostile::{
     Forgery, HostileServer, Listed, Scene, Victim, index_of, origin, signature_set,
 };
-use crate::support::{Answer, FileServer, Person, SignersFile, alice, bob, carol, days_ago, mallory};
+use crate::support::{Answer, FileServer, Person, SignersFile, alice, bob, days_ago, mallory};
 
 /// A project on a file server, and a server that shows what Mallory likes.
 struct Stage {
@@ -54,42 +54,6 @@ fn dated(file: SignersFile, days: i64) -> Vec<u8> {
 }
 
 #[test]
-fn a_published_file_does_not_vouch_for_a_past_that_somebody_put_before_it() {
-    let honest = dated(SignersFile::of(2, &[&alice(), &bob(), &carol()]), 8);
-    let stage = Stage::publishing(&honest);
-    let everyone = [&alice(), &bob(), &carol()];
-    let true_history = stage.begin().then(&honest, &stage.origin(), &everyone);
-    stage.show(&true_history, &[&alice(), &bob()]).takes(&stage.url, b"evil");
-    let record = true_history.history()["entries"][0].clone();
-    let text = |field: &str| record[field].as_str().unwrap().as_bytes().to_vec();
-    let root =
-        stage.begin().then(&dated(SignersFile::of(1, &[&mallory()]), 10), &stage.origin(), &[&mallory()]);
-    // With what the honest people have signed, which does not name Mallory's file.
-    let spliced = root.clone().then_recorded(
-        &honest,
-        &text("metadata"),
-        record["signatures"].clone(),
-        record["metadata_signatures"].clone(),
-    );
-    stage.refuses(&spliced, &[&mallory()], &["entry 1", "does not continue"]);
-    // With metadata that does, which the honest people have not signed.
-    let metadata = root.metadata(&honest, &stage.origin());
-    for signers in [vec![], vec![mallory()]] {
-        let signers: Vec<_> = signers.iter().collect();
-        let signed = signature_set(&metadata, &signers);
-        let forged = root.clone().then_recorded(&honest, &metadata, record["signatures"].clone(), signed);
-        stage.refuses(&forged, &[&mallory()], &["entry 1", "required signatures are missing"]);
-    }
-    let copied = root.clone().then_recorded(
-        &honest,
-        &metadata,
-        record["signatures"].clone(),
-        record["metadata_signatures"].clone(),
-    );
-    stage.refuses(&copied, &[&mallory()], &["entry 1"]);
-}
-
-#[test]
 fn a_file_in_the_middle_of_the_history_vouches_for_all_of_it() {
     let [first, second, third] = [10, 9, 8].map(|days| dated(SignersFile::of(1, &[&alice()]), days));
     for published in [&first, &second, &third] {
@@ -128,17 +92,6 @@ fn the_origin_of_the_first_entry_counts_and_not_that_of_a_later_one() {
         stage.begin().then(&first, &other, &[&mallory()]).then(&second, &stage.origin(), &[&mallory()]);
     stage.refuses(&history, &[&mallory()], &["not proven"]);
     assert_eq!(elsewhere.asked(), [""; 0]);
-}
-
-#[test]
-fn a_chain_that_changes_its_project_on_the_way_is_refused() {
-    let [first, second] = [10, 9].map(|days| dated(SignersFile::of(1, &[&mallory()]), days));
-    let stage = Stage::publishing(&first);
-    let own = stage.begin().then(&first, &stage.origin(), &[&mallory()]).history();
-    let other = Forgery::after(&stage.files.mirror_path("/other/app"), &own);
-    let mut mixed = other.then(&second, &stage.origin(), &[&mallory()]);
-    mixed.project.clone_from(&stage.project);
-    stage.refuses(&mixed, &[&mallory()], &["entry 1", "belongs to the project"]);
 }
 
 #[test]

@@ -116,14 +116,10 @@ fn a_chain_that_its_project_does_not_publish_is_refused() {
     shared.refused(&[&published, &shown]);
     let with_space = [mallorys(), b" ".to_vec()].concat();
     for answer in [
-        Answer::Status(404),
-        Answer::Status(500),
-        Answer::HungUp,
         Answer::BrokenOff(mallorys()),
         Answer::Endless,
         Answer::Bytes(Vec::new()),
         Answer::Bytes(with_space),
-        Answer::Bytes(b"<!DOCTYPE html>".to_vec()),
         Answer::Redirect(elsewhere.url("/x")),
         Answer::Redirect(shared.files.url("/acme/app/svc.signers.json")),
     ] {

@@ -7,7 +7,7 @@ use countersign_store::journal::read::{JournalFault, JournalReader};
 use super::{LARGE, head_of, read_journal, start_with_much};
 
 #[test]
-fn a_server_that_is_killed_leaves_whole_commits_to_go_on_from() {
+fn a_server_that_is_killed_or_stopped_leaves_whole_commits_to_go_on_from() {
     let mut server = start_with_much();
     let mut stream = TcpStream::connect(server.address()).unwrap();
     stream.write_all(b"GET /v1/journal HTTP/1.0\r\nhost: localhost\r\n\r\n").unwrap();
@@ -32,11 +32,8 @@ fn a_server_that_is_killed_leaves_whole_commits_to_go_on_from() {
     assert_eq!(entries.len(), LARGE + 1);
     assert_eq!(entries.last().unwrap().id.to_string(), head_of(&server));
     assert!(entries.windows(2).all(|pair| pair[1].parent == Some(pair[0].id)));
-}
 
-#[test]
-fn a_stop_breaks_off_a_follower_that_reads() {
-    let mut server = start_with_much();
+    // A stop breaks off a follower that reads.
     let mut stream = TcpStream::connect(server.address()).unwrap();
     stream.write_all(b"GET /v1/journal HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
     let mut received = vec![0; 64];

@@ -7,6 +7,7 @@ use std::{fs, path::Path, path::PathBuf, thread, time::Duration, time::Instant};
 
 use tempfile::TempDir;
 
+use super::{read_request, string};
 use crate::support::keys::{
     assert_accepted, failure, fixture, installed, ping, private_copy, public_key, run_tool, text,
 };
@@ -137,11 +138,7 @@ impl HostileAgent {
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
-                let mut length = [0; 4];
-                stream.read_exact(&mut length).unwrap();
-                let mut request = vec![0; u32::from_be_bytes(length) as usize];
-                stream.read_exact(&mut request).unwrap();
-                if request == [11] {
+                if read_request(&mut stream) == [11] {
                     stream.write_all(&list_of_one_key()).unwrap();
                 } else if let Some(answer) = &answer {
                     let _ = stream.write_all(answer);
@@ -156,10 +153,6 @@ impl HostileAgent {
     fn failure(&self, server: &TestServer) -> String {
         failure(&through(ping(server, &fixture("plain.pub")), &self.dir.path().join("socket")), 1)
     }
-}
-
-fn string(bytes: &[u8]) -> Vec<u8> {
-    [&u32::try_from(bytes.len()).unwrap().to_be_bytes(), bytes].concat()
 }
 
 fn list_of_one_key() -> Vec<u8> {

@@ -1,15 +1,15 @@
 //! FIDO keys in every role, through an agent that emulates the device (D255–D257). No device is needed.
 
-use std::io::{Read as _, Write as _};
-use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::{Arc, atomic::AtomicUsize, atomic::Ordering};
 use std::{fs, path::PathBuf, process::Command, thread};
+use std::{io::Write as _, os::unix::net::UnixListener};
 
 use countersign_core::values::key::{decode_base64, encode_base64};
 use countersign_testing::fido::{FidoKey, PRESENT, SignsDigests as _, fido};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::{read_request, string};
 use crate::support::client::{Computer, Ran, put_release, text};
 use crate::support::fsck::fsck;
 use crate::support::keys::{has_openssl, installed, run_tool};
@@ -71,14 +71,6 @@ impl FidoAgent {
     }
 }
 
-fn read_request(stream: &mut UnixStream) -> Vec<u8> {
-    let mut length = [0; 4];
-    stream.read_exact(&mut length).unwrap();
-    let mut request = vec![0; u32::from_be_bytes(length) as usize];
-    stream.read_exact(&mut request).unwrap();
-    request
-}
-
 fn list_keys() -> Vec<u8> {
     let entry = |(name, seed): (&str, u8)| [string(&fido(seed).blob()), string(name.as_bytes())].concat();
     [vec![12, 0, 0, 0, 3], PEOPLE.map(entry).concat()].concat()
@@ -94,10 +86,6 @@ fn sign(request: &[u8], flags: u8, counter: u32) -> Vec<u8> {
     let kind = string(b"sk-ssh-ed25519@openssh.com");
     let inner = [kind, string(&signature[..64]), signature[64..].to_vec()].concat();
     [vec![14], string(&inner)].concat()
-}
-
-fn string(bytes: &[u8]) -> Vec<u8> {
-    [&u32::try_from(bytes.len()).unwrap().to_be_bytes(), bytes].concat()
 }
 
 fn split_string(bytes: &[u8]) -> (&[u8], &[u8]) {

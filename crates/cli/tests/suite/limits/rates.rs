@@ -6,7 +6,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::support::{
-    Answer, Connection, Person, Reply, Request, SignersFile, TestServer, World, machine_clock::MachineClock,
+    Connection, Person, Reply, Request, SignersFile, TestServer, World, machine_clock::MachineClock,
 };
 
 /// What a server with limits runs on. Its time stands still, so that no allowance comes back while a test asks.
@@ -169,41 +169,6 @@ fn requests_that_make_the_server_fetch_have_a_limit_of_their_own() {
     assert_eq!(world.files.asked().len(), asked, "nothing was fetched");
     world.get_as(&alice, "/v1/pending_signatures").ok();
     world.register(&bob, "acme/three", &SignersFile::of(1, &[&bob])).ok();
-}
-
-#[test]
-fn one_key_cannot_have_all_fetches_for_itself() {
-    let world =
-        World::start_with(|launch, _| launch.args(["--file-server", "*", "--allow-fetch", "127.0.0.1:*"]));
-    let (alice, bob) = (Person::named("alice"), Person::named("bob"));
-    let held: Vec<_> = (0..12)
-        .map(|n| {
-            let (answer, keeper) = Answer::held(SignersFile::of(1, &[&alice]).bytes());
-            world.files.set(&format!("/slow/{n}/svc.signers.json"), answer);
-            (world.files.url(&format!("/slow/{n}/svc.signers.json")), keeper)
-        })
-        .collect();
-    let replies: Vec<Reply> = std::thread::scope(|scope| {
-        let requests: Vec<_> =
-            held.iter().map(|(url, _)| scope.spawn(|| world.register_url(&alice, url))).collect();
-        // Four of twelve are too many; the others wait for the file server.
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while requests.iter().filter(|request| request.is_finished()).count() < 4 {
-            assert!(Instant::now() < deadline, "no request was refused");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        world.register(&bob, "acme/app", &SignersFile::of(1, &[&bob])).ok();
-        held.iter().for_each(|(_, keeper)| keeper.release());
-        requests.into_iter().map(|request| request.join().unwrap()).collect()
-    });
-    let (refused, others): (Vec<_>, Vec<_>) = replies.into_iter().partition(|reply| reply.status == 429);
-    assert_eq!((refused.len(), others.len()), (4, 8));
-    for reply in refused {
-        assert_limited(&reply, "key");
-    }
-    for reply in others {
-        reply.ok();
-    }
 }
 
 #[test]

@@ -106,8 +106,10 @@ fn silent_connections_beyond_the_limit_of_an_address_make_room() {
 }
 
 #[test]
-fn a_client_that_ends_its_half_after_the_request_is_answered() {
+fn a_client_that_ends_its_half_or_sends_the_rest_late_is_answered() {
     let server = TestServer::start();
+    let mut late = Connection::open(server.address());
+    late.write("PO");
     for _ in 0..50 {
         for target in ["/v1/ping", "/", "/healthz", "/v1/files/https/example.org/443/none"] {
             let mut stream = TcpStream::connect(server.address()).unwrap();
@@ -120,4 +122,6 @@ fn a_client_that_ends_its_half_after_the_request_is_answered() {
             assert!(answer.starts_with("HTTP/1.1 "), "{target}: {answer:?}");
         }
     }
+    late.write("ST /v1/assets HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n");
+    late.read_reply().error(401);
 }

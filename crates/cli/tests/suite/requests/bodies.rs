@@ -1,8 +1,8 @@
-//! D29, D30: bodies that are not announced, not text, never sent to their end, or kept for good.
+//! D29, D30: bodies that are not announced, not text, or kept for good.
 
 use serde_json::json;
 
-use crate::support::{Connection, Request, SignersFile, TestServer, World, alice, days_ago};
+use crate::support::{Request, SignersFile, TestServer, World, alice, days_ago};
 
 const BODY_LIMIT: usize = 1024 * 1024;
 const KEPT_LIMIT: usize = 64 * 1024;
@@ -52,29 +52,4 @@ fn what_is_kept_for_good_is_small() {
     world.revoke_with(&alice(), &index, &spaces(KEPT_LIMIT)).error(413);
     assert_eq!(world.git().commit_count(), commits);
     world.revoke_with(&alice(), &index, &spaces(16 * 1024)).ok();
-}
-
-#[test]
-fn callers_who_do_not_finish_their_request_hold_no_one_up() {
-    let server = TestServer::start();
-    let mut unfinished: Vec<_> = (0..64).map(|_| Connection::open(server.address())).collect();
-    let halves = [
-        "",
-        "PO",
-        "POST /v1/assets HTTP/1.1\r\n",
-        "POST /v1/assets HTTP/1.1\r\ncontent-length: 10\r\n",
-        "POST /v1/assets HTTP/1.1\r\nhost: localhost\r\nX-svc-nonce: 7d4448",
-        "GET /v1/ping HTTP/1.1\r\nhost: localhost\r\n\r\nGET /v1/pi",
-    ];
-    for (connection, half) in unfinished.iter_mut().zip(halves.into_iter().cycle()) {
-        connection.write(half);
-    }
-    server.send(&alice().sign(Request::get("/v1/pending_signatures"))).ok();
-    // The slow callers are served once the rest arrives.
-    for (connection, half) in unfinished.iter_mut().zip(halves.into_iter().cycle()) {
-        if half == "PO" {
-            connection.write("ST /v1/assets HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n");
-            connection.read_reply().error(401);
-        }
-    }
 }

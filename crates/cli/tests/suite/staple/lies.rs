@@ -13,15 +13,6 @@ fn known() -> LogScene {
     scene
 }
 
-#[test]
-fn an_old_staple_is_refused_by_its_age_however_complete_the_release_then_was() {
-    let scene = LogScene::start(Some(policy()));
-    let old = scene.cosigned("2.0", &[(1, 90_000), (2, 90_000), (3, 90_000)]);
-    scene.world.revoke(&alice(), &scene.index("2.0")).ok();
-    hide_revocation(&scene, "2.0", &old);
-    scene.user.refuses(&scene.url("2.0"), 3, &["25 hours old", "allows 1 day"]);
-}
-
 /// The server shows the release as it was before its revocation, with this staple.
 fn hide_revocation(scene: &LogScene, version: &str, staple: &Staple) {
     let index = scene.index(version);

@@ -194,28 +194,3 @@ fn a_log_that_contradicts_itself_or_its_journal_is_an_alarm() {
     scene.hostile.be_honest();
     changed(once(&scene, &[])).says(&["release revoked", "release completed"]);
 }
-
-/// What it derived is read anew at each start, and believed only if it is whole.
-#[test]
-fn a_damaged_map_is_said_and_derived_again_and_nothing_is_told_twice() {
-    const AGAIN: &str = "is missing or damaged: it is derived again";
-    let scene = LogScene::start(None);
-    let map = scene.user.computer.path("state.json.map");
-    let watch = || once(&scene, &["--state", "state.json"]);
-    scene.staple("2.0");
-    watch().ok();
-    for (number, damage) in [None, Some(0), Some(40), None].into_iter().enumerate() {
-        if let Some(at) = damage {
-            let mut bytes = std::fs::read(&map).unwrap();
-            bytes[at] ^= 1;
-            std::fs::write(&map, bytes).unwrap();
-        }
-        let release = format!("acme/app/5.{number}");
-        add_files(&scene.world, &release, &[("app.tar.gz", &content("5.0"))], &[&alice()]);
-        scene.staple("2.0");
-        let told = changed(watch());
-        assert_eq!(told.stderr.matches(AGAIN).count(), usize::from(damage.is_some()), "{told:?}");
-        assert_eq!(told.stdout.lines().count(), 1, "{told:?}");
-        watch().ok();
-    }
-}

@@ -96,16 +96,22 @@ fn a_lie_from_before_the_watch_is_found() {
 
 #[test]
 fn what_was_derived_can_be_lost_and_an_earlier_version_had_nothing() {
+    const AGAIN: &str = "is missing or damaged: it is derived again";
     let scene = LogScene::start(None);
     scene.staple("2.0");
     look(&scene, "state.json", &[]).ok();
     let map = "state.json.map";
     type Loss = fn(&LogScene);
-    let lose: [(&str, Loss); 3] = [
+    let lose: [(&str, Loss); 4] = [
         ("deleted", |scene| drop(fs::remove_file(scene.user.computer.path("state.json.map")))),
         ("damaged", |scene| {
             let text = String::from_utf8(scene.user.computer.read("state.json.map")).unwrap();
             scene.user.computer.write("state.json.map", text.replacen("complete", "complot", 1));
+        }),
+        ("of another form", |scene| {
+            let mut bytes = scene.user.computer.read("state.json.map");
+            bytes[0] ^= 1;
+            scene.user.computer.write("state.json.map", bytes);
         }),
         ("of an earlier version", |scene| {
             let mut state: Value = serde_json::from_slice(&scene.user.computer.read("state.json")).unwrap();
@@ -128,7 +134,9 @@ fn what_was_derived_can_be_lost_and_an_earlier_version_had_nothing() {
         scene.hostile.be_honest();
         let told = look(&scene, "state.json", &[]);
         assert_eq!((told.code, told.stdout.lines().count()), (9, 1), "{name}: {told:?}");
-        look(&scene, "state.json", &[]).ok();
+        assert_eq!(told.stderr.matches(AGAIN).count(), 1, "{name}: {told:?}");
+        let again = look(&scene, "state.json", &[]).ok();
+        assert!(!again.stderr.contains(AGAIN), "{name}: {again:?}");
     }
     assert!(scene.user.computer.listing().contains(&map.to_owned()));
 }

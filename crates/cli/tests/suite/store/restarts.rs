@@ -1,57 +1,54 @@
-//! D32: stopped or killed in the middle of each flow, the server goes on where it was.
+//! D32: stopped in the middle of each flow, the server goes on where it was.
 
 use std::collections::BTreeSet;
 
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::support::{Git, Person, SignersFile, TestServer, World, days_ago, world::checksums};
+use crate::support::{Git, Person, SignersFile, World, days_ago, world::checksums};
 
-fn people() -> (Person, Person) {
-    (Person::named("alice"), Person::named("bob"))
-}
-
-/// Runs a whole life of a project; `interrupt` happens between any two steps.
-fn live_through(interrupt: fn(&mut TestServer)) {
-    let (alice, bob) = people();
+/// A whole life of a project, with a stop between any two steps. `kills` has those with a kill.
+#[test]
+fn every_flow_goes_on_after_a_stop() {
+    let (alice, bob) = (Person::named("alice"), Person::named("bob"));
     let mut world = World::start();
     let first = SignersFile::of(2, &[&alice, &bob]);
-    interrupt(&mut world.server);
+    world.server.restart();
 
     world.register(&alice, "acme/app", &first).ok();
-    interrupt(&mut world.server);
+    world.server.restart();
     world.register(&alice, "acme/app", &first).error(409);
     let pending = world.pending_path("acme/app");
     assert_eq!(world.sign(&alice, &pending).ok(), json!({ "is_complete": false }));
-    interrupt(&mut world.server);
+    world.server.restart();
     world.sign(&alice, &pending).error(409);
     assert_eq!(world.sign(&bob, &pending).ok(), json!({ "is_complete": true }));
-    interrupt(&mut world.server);
+    world.server.restart();
     assert_eq!(world.read(&world.active_path("acme/app")), first.bytes());
 
     let index = world.add_release(&alice, "acme/app/v1");
-    interrupt(&mut world.server);
+    world.server.restart();
     world.register_assets(&alice, &[&world.files.url("/acme/app/v1/SHA256SUMS")]).error(409);
     assert_eq!(world.pending(&bob), [index.as_str()]);
     world.sign(&bob, &index).ok();
-    interrupt(&mut world.server);
+    world.server.restart();
     world.sign(&bob, &index).error(409);
     assert_eq!(world.sign(&alice, &index).ok(), json!({ "is_complete": true }));
-    interrupt(&mut world.server);
+    world.server.restart();
     assert!(world.is_complete(&alice, &index));
     world.sign(&alice, &index).error(409);
 
     let next = SignersFile::dated(days_ago(5)).artifact(1, &[&alice, &bob]);
     world.propose(&alice, "acme/app", &next).ok();
-    interrupt(&mut world.server);
+    world.server.restart();
     world.sign(&alice, &pending).ok();
-    interrupt(&mut world.server);
+    world.server.restart();
     assert_eq!(world.sign(&bob, &pending).ok(), json!({ "is_complete": true }));
-    interrupt(&mut world.server);
+    world.server.restart();
     assert_eq!(world.read(&world.active_path("acme/app")), next.bytes());
 
     world.revoke(&bob, &index).ok();
-    interrupt(&mut world.server);
+    world.server.restart();
     world.revoke(&bob, &index).error(400);
     assert_eq!(world.status(&alice, &index).ok()["revoked"], json!(true));
     world.git().assert_sound();
@@ -71,16 +68,6 @@ fn live_through(interrupt: fn(&mut TestServer)) {
         assert_eq!(std::fs::read(clone.join(&path)).unwrap(), world.read(&path), "{path}");
     }
     assert_eq!(Git::at(&clone).run(&["status", "--porcelain"]), "");
-}
-
-#[test]
-fn every_flow_goes_on_after_a_stop() {
-    live_through(TestServer::restart);
-}
-
-#[test]
-fn every_flow_goes_on_after_a_kill() {
-    live_through(TestServer::crash_and_restart);
 }
 
 #[test]

@@ -18,12 +18,6 @@ impl Forgery {
         Self { project: project.to_owned(), entries: Vec::new() }
     }
 
-    /// Continues a history that exists.
-    pub(crate) fn after(project: &str, history: &Value) -> Self {
-        let entries = history["entries"].as_array().expect("a history").clone();
-        Self { project: project.to_owned(), entries }
-    }
-
     /// Appends a file that follows from the one before.
     pub(crate) fn then(self, file: &[u8], origin: &Value, signers: &[&Person]) -> Self {
         let metadata = self.metadata(file, origin);
