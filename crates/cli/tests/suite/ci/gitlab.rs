@@ -140,9 +140,7 @@ fn hostile_inputs_stay_values() {
         ),
     ] {
         for input in inputs {
-            for value in
-                ["$(touch pwned)`touch pwned`", "'; touch pwned '", "\"; touch pwned \"", "x\nA=forged"]
-            {
+            for value in ["'\"; $(touch pwned)`touch pwned`", "x\nA=forged"] {
                 let runner = gitlab_runner(&scene, "v1.0");
                 let mut dotenv = BTreeMap::new();
                 let end = run(&scene, &runner, name, &[(input, value)], &mut dotenv);

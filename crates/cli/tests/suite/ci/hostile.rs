@@ -4,15 +4,12 @@ use super::{Scene, runner::Runner};
 use crate::support::{Person, SignersFile, World, client::add_files, fake_forge::Kind};
 
 /// Each would leave a file `pwned`, an output or a command if a script or a runner took it for more than text.
-const HOSTILE: [&str; 9] = [
-    "a b'\" *",
+const HOSTILE: [&str; 6] = [
     "$(touch pwned)`touch pwned`",
-    "\"; touch pwned #",
-    "'; touch pwned #",
+    "a b'\" *; touch pwned #",
     "x\n::set-output name=COUNTERSIGN_INDEX::forged\nCOUNTERSIGN_INDEX=forged",
     "x\r::error::forged",
     "--outputs=pwned",
-    "::set-output name=COUNTERSIGN_INDEX::forged",
     "##[set-output name=COUNTERSIGN_INDEX;]forged ${{ inputs.key }} \u{202e}",
 ];
 

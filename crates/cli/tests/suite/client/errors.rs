@@ -15,30 +15,6 @@ fn project() -> (World, Computer) {
     (world, computer)
 }
 
-#[test]
-fn a_refusal_has_the_clients_words_and_the_request_id() {
-    let (world, computer) = project();
-    let sums = put_release(&world.files, "other/1.0", &[("app", b"content")]);
-    let args = ["release", "--checksums", &sums];
-    let refused = computer.run_as("alice", &args).failed(1);
-    let refused = refused.says(&["`countersign register`", "\nrequest id: "]);
-    refused.says_nothing_of(&["/v1/", "register_repo", "POST"]);
-    let error = computer.run_as("alice", &[&args[..], &["--json"]].concat()).json_error(1);
-    let id = error["request_id"].as_str().unwrap();
-    assert!(id.len() == 25 && id.contains('-'), "{error}");
-    assert_eq!(error["status"], 400);
-    assert!(!error["error"].as_str().unwrap().contains("/v1/"), "{error}");
-
-    let missing = world.files.url("/acme/app/9.9/SHA256SUMS");
-    world.files.put("/acme/app/8.8/SHA256SUMS", "no checksum\n");
-    let broken = world.files.url("/acme/app/8.8/SHA256SUMS");
-    for url in [&missing, &broken] {
-        let ran = computer.run_as("alice", &["release", "--checksums", url]).failed(1);
-        ran.says(&["cannot use what it was told to fetch", url, "correct the file"])
-            .says_nothing_of(&["operator", "failed:"]);
-    }
-}
-
 /// A client that looked into the words would do something else (D230).
 #[test]
 fn a_refusal_says_which_case_it_is_and_nothing_depends_on_the_words_of_the_server() {
@@ -98,6 +74,21 @@ fn a_refusal_says_which_case_it_is_and_nothing_depends_on_the_words_of_the_serve
         // `release` looks itself what is there, and says it in its own words.
         let is_told = other.as_str().unwrap().contains(words);
         assert_eq!(is_told, code != "release_registered", "{other}");
+    }
+    // The words are the client's, and the request can be found in the server's log.
+    let args = ["release", "--checksums", &unregistered];
+    let refused =
+        computer.run_as("alice", &args).failed(1).says(&["`countersign register`", "\nrequest id: "]);
+    refused.says_nothing_of(&["/v1/", "register_repo", "POST"]);
+    let error = computer.run_as("alice", &[&args[..], &["--json"]].concat()).json_error(1);
+    let id = error["request_id"].as_str().unwrap();
+    assert!(id.len() == 25 && id.contains('-'), "{error}");
+    assert_eq!(error["status"], 400);
+    assert!(!error["error"].as_str().unwrap().contains("/v1/"), "{error}");
+    for url in [&missing, &broken] {
+        let ran = computer.run_as("alice", &["release", "--checksums", url]).failed(1);
+        ran.says(&["cannot use what it was told to fetch", url, "correct the file"])
+            .says_nothing_of(&["operator", "failed:"]);
     }
     // Each conflict has a name and a next step of its own.
     let names = ["project_registered", "registration_pending", "project_overlaps", "already_complete"];

@@ -167,18 +167,3 @@ fn the_release_index_wins_over_one_in_the_directory_of_the_file() {
     world.files.set("/acme/app/releases/download/v1/app", Answer::Status(404));
     assert_eq!(computer.listing(), ["app"]);
 }
-
-#[test]
-fn a_url_that_the_server_does_not_take_is_an_error_with_the_servers_reason() {
-    let forge = ForgeWorld::start(Kind::GitHub);
-    let computer = Computer::of(&forge.world.server);
-    let hash =
-        forge.forge.kind.page_of("acme/app", "f8d3d94cbd347e924aa7b715845e439d00e80ca4", "svc.signers.json");
-    computer.run_as("alice", &["register", &forge.forge.url(&hash)]).failed(1).says(&["branch"]);
-    computer.run_as("alice", &["register", "not a url"]).failed(2).says(&["is not a URL"]);
-    computer.run_as("alice", &["release", &forge.forge.release_url("acme/app", "v1")]).failed(1);
-    let unregistered = forge.forge.kind.page_of("acme/app", "main", "svc.signers.json");
-    forge.forge.put_signers("acme/app", "main", "svc.signers.json", &SignersFile::of(1, &[&alice()]));
-    computer.run_as("alice", &["update", &forge.forge.url(&unregistered)]).failed(1).says(&["register"]);
-    computer.run_as("bob", &["register", &forge.forge.url(&unregistered)]).failed(1);
-}

@@ -4,8 +4,8 @@ use std::{fs, os::unix::fs::symlink};
 
 use countersign_core::values::digest::Sha512;
 
-use super::scene::{FILES, Scene, assert_verified, signers, tools};
-use crate::support::{SignersFile, World, client::Computer, client::Ran, client::add_files, person};
+use super::scene::{Scene, assert_verified, signers, tools};
+use crate::support::{client::Computer, client::Ran, person};
 
 fn export(computer: &Computer, index: &str, more: &[&str]) -> Ran {
     computer.run(&[&["export", index, "-o", "out", "--for", "openssl"], more].concat())
@@ -36,20 +36,6 @@ fn releases_without_signatures_digests_or_the_accepted_signers_are_refused() {
     for more in [&["-o", "out"][..], &["-o", "out", "--for", "gpg"], &["--for", "openssl"]] {
         computer.run(&[&["export", "acme/app", "1.0"], more].concat()).failed_as_usage();
     }
-}
-
-#[test]
-fn a_begun_revocation_is_told_by_export_and_bundle() {
-    let (alice, rita, ron) = (person("alice"), person("rita"), person("ron"));
-    let file = SignersFile::of(1, &[&alice]).revocation(2, &[&rita, &ron]);
-    let world = World::with_project(&file, &[&alice, &rita, &ron]);
-    let index = add_files(&world, "acme/app/1.0", &FILES, &[&alice]);
-    let computer = Computer::of(&world.server);
-    export(&computer, &index, &[]).ok().says_nothing_of(&["want it revoked"]);
-    computer.run_as("rita", &["revoke", &index, "--reason", "key leaked", "--yes"]).ok();
-    export(&computer, &index, &["--force"]).ok().says(&["revokers want it revoked: \"key leaked\""]);
-    let bundle = computer.run(&["bundle", &index, "-o", "b.json"]).ok();
-    bundle.says(&["revokers want it revoked: \"key leaked\"", "Bundled"]);
 }
 
 #[test]

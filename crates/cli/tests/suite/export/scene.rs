@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path, path::PathBuf, process::Command, process::Stdio};
 
+use countersign_testing::copy_dir;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -91,21 +92,13 @@ impl Scene {
     /// A copy of an export, to be tampered with.
     pub(super) fn copy(&self, tool: &str) -> TempDir {
         let copy = TempDir::new().expect("a temporary directory");
-        copy_all(&self.computer.path(tool), copy.path());
+        copy_dir(&self.computer.path(tool), copy.path());
         copy
     }
 
     /// What the script of this export says of the files of the release.
     pub(super) fn verify(&self, shell: &str, export: &Path) -> Ran {
         run_script(shell, export, &[text(&self.files())])
-    }
-}
-
-fn copy_all(from: &Path, to: &Path) {
-    for name in list(from) {
-        let target = to.join(&name);
-        fs::create_dir_all(target.parent().expect("below a directory")).expect("a directory");
-        fs::copy(from.join(&name), target).expect("a copy");
     }
 }
 

@@ -96,9 +96,7 @@ fn a_team_without_the_stolen_key_rotates_and_revokes_with_what_was_prepared() {
 #[test]
 fn the_plan_works_in_every_order() {
     let [alice, bob, carol] = ["alice", "bob", "carol"].map(person);
-    for (beginner, begun, is_reversed) in
-        [(&carol, "1.0", true), (&alice, "1.1", false), (&carol, "1.1", false), (&bob, "1.0", true)]
-    {
+    for (beginner, begun, is_reversed) in [(&carol, "1.1", false), (&bob, "1.0", true)] {
         let world = start_team();
         let indexes =
             ["1.0", "1.1"].map(|tag| world.add_signed_release(&format!("acme/app/{tag}"), &[&alice, &bob]));
