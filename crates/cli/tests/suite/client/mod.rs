@@ -7,7 +7,6 @@ mod forge;
 mod locked;
 mod moments;
 mod output;
-mod rebuilds;
 mod repeated;
 mod several;
 mod signers_log;

@@ -36,44 +36,6 @@ fn printed(ran: &Ran) -> Value {
 }
 
 #[test]
-fn an_edit_changes_what_it_names_and_keeps_the_rest() {
-    let computer = Computer::offline();
-    computer.write("s.json", file().bytes());
-    let mut expected = transparency();
-    expected["max_age_seconds"] = json!(3_600);
-    let ran = edit(&computer, &["--max-age", "1h"]).ok();
-    assert_eq!(printed(&ran), expected);
-    ran.says(&[
-        "stronger: a proof can be 1 hour old; before, 1 day", "What the new file withstands:", "can be down",
-    ]);
-
-    let other =
-        VerifierKey::new("other.example/log", KeyKind::Log, key(99).public_key()).unwrap().to_string();
-    let ran = edit(&computer, &["--log", &other]).ok();
-    assert_eq!(
-        (&printed(&ran)["log"], &printed(&ran)["witnesses"]),
-        (&json!(other), &transparency()["witnesses"])
-    );
-    ran.says(&["WARNING: another log", &log_key().to_string(), &other]);
-
-    let ran = edit(&computer, &["--no-log"]).ok().says(&["WEAKER: a log no longer proves"]);
-    assert_eq!(printed(&ran), Value::Null);
-    let log = log_key().to_string();
-    let ran = edit(&computer, &["--no-log", "--log", &log]).ok().says(&["WEAKER: no witness"]);
-    assert_eq!(printed(&ran), json!({ "log": log }));
-    edit(&computer, &["--add", &format!("carol={}", Person::named("carol").key())]).ok();
-    edit(&computer, &["--log", &log]).failed(2).says(&["nothing changes"]);
-
-    computer.write("s.json", file().without("transparency").bytes());
-    let (log, [a, b, c]) = (log_key().to_string(), witnesses());
-    let ran = edit(&computer, &["--log", &log, "--witness", &a, &b, &c, "--witness-threshold", "2"]).ok();
-    assert_eq!(printed(&ran), transparency());
-    ran.says(&["log: sign.example.org/log+", "any 2 of 3 witnesses", "at most 1 day old"]);
-    edit(&computer, &["--witness-threshold", "1"]).failed(2).says(&["--log KEY"]);
-    edit(&computer, &["--no-log"]).failed(2).says(&["nothing changes"]);
-}
-
-#[test]
 fn a_witness_with_two_keys_counts_once_and_is_named_once() {
     let computer = Computer::offline();
     computer.write("s.json", file().bytes());
