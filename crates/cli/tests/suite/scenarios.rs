@@ -534,7 +534,8 @@ fn check(told: &Told, expected: &str, request: &str) {
     }
 }
 
-/// A command that fails says why, with the way out. Only one that has done a part of its work has something to show.
+/// A command that fails says why, with the way out. Only one that has done its work, or a part of it, has
+/// something to show.
 #[track_caller]
 fn check_failure(ran: &Ran, request: &str) {
     if request.contains("--json") {

@@ -1,5 +1,4 @@
-//! What jobs have: `--outputs`, `--if-needed` and `--whole` of the client (D107), and the form of the
-//! scripts.
+//! What jobs have: `--outputs` and `--if-needed` of the client (D107), and the form of the scripts.
 
 use std::process::Command;
 

@@ -102,6 +102,9 @@ fn what_is_not_this_release_is_not_signed() {
 /// Clears the screen, turns text round, begins a line.
 const EVIL: &str = "a\u{1b}[2J\rb\nc\u{202e}d\u{200b}\u{2066}e \"quoted\" <b>&amp;</b>";
 
+const ATTACK: &str = "</q><script>alert(1)</script> \"><img src=x> \u{202e}\u{1b}\r\n end";
+const SHOWN: &str = "</q><script>alert(1)</script> \"><img src=x> \\u{202e}\\u{1b}\\u{d}\\u{a} end";
+
 #[test]
 fn hostile_texts_are_shown_harmlessly() {
     let (world, index) = collecting();
@@ -117,14 +120,9 @@ fn hostile_texts_are_shown_harmlessly() {
     ] {
         assert_harmless(&computer.run_as("alice", args).ok().says(words));
     }
-}
 
-const ATTACK: &str = "</q><script>alert(1)</script> \"><img src=x> \u{202e}\u{1b}\r\n end";
-const SHOWN: &str = "</q><script>alert(1)</script> \"><img src=x> \\u{202e}\\u{1b}\\u{d}\\u{a} end";
-
-#[test]
-fn hostile_objections_and_withdrawals_are_text_on_pages() {
-    let (world, index) = collecting();
+    // And as text on pages.
+    let index = world.add_release(&person("alice"), "acme/app/pages");
     object(&world, &person("bob"), &index, Some(ATTACK)).ok();
     let verify = world.server.get(&format!("/verify?path={index}")).text();
     assert!(verify.contains("1 signer objects") && verify.contains("&lt;script&gt;alert(1)"), "{verify}");
