@@ -305,8 +305,8 @@ impl Seen {
     /// A file that says anything else is refused: a log that forgets what was seen can contradict it.
     fn parse(text: &str, log: &VerifierKey) -> io::Result<Self> {
         Self::read(text, log).ok_or_else(|| {
-            let reason = "it does not say what witnesses have seen of this log. Put it back from a backup; \
-                          if there is none, remove it, and the witnesses are asked again";
+            let reason = "it does not say what witnesses have seen of this log. Put it back from a backup. \
+                          If you have none, remove it: the witnesses are then asked again";
             io::Error::new(io::ErrorKind::InvalidData, reason)
         })
     }

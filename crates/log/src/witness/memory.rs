@@ -54,8 +54,8 @@ pub enum WitnessMemoryError {
     )]
     Unusable { path: PathBuf, origin: String, reason: String },
     #[error(
-        "{} does not say which logs this witness knows from lists. Put it back from a backup; if there is none, remove it, and \
-         the logs that the lists have now are taken anew",
+        "{} does not say which logs this witness knows from lists. Put it back from a backup. If you have none, remove it: the \
+         logs that the lists have now are then taken anew",
         path.display()
     )]
     Known { path: PathBuf, source: LogListError },
