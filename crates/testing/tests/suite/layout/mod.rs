@@ -119,6 +119,33 @@ fn every_path_in_the_architecture_leads_into_the_code() {
     assert!(found.len() > 50 && lost.is_empty(), "ARCHITECTURE.md names what is not there: {lost:?}");
 }
 
+/// A row of the table of invariants names its tests: each stands below the crate or folder that was named last.
+#[test]
+fn every_file_in_the_table_of_invariants_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let text = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let (_, table) = text.split_once("| invariant | tested in |").unwrap();
+    let mut lost = Vec::new();
+    for cell in table.lines().skip(2).filter_map(|row| row.trim_end_matches('|').rsplit('|').next()) {
+        let mut below = root.to_owned();
+        for (i, part) in cell.split('`').enumerate() {
+            if i % 2 == 1 {
+                let is_whole = part.starts_with("crates/") || part.starts_with("tests/");
+                let path = if is_whole { root.join(part) } else { below.join(part) };
+                if is_whole && path.is_file() {
+                    below = path.parent().unwrap().to_owned();
+                }
+                lost.extend((!path.exists()).then(|| path.display().to_string()));
+            } else if let Some(name) =
+                part.split([' ', ',']).find(|word| word.len() > 2 && *word == word.to_uppercase())
+            {
+                below = root.join("crates").join(name.to_lowercase()).join("tests/suite");
+            }
+        }
+    }
+    assert!(lost.is_empty(), "ARCHITECTURE.md names tests that are not there: {lost:?}");
+}
+
 #[test]
 fn a_use_is_found_however_it_is_written() {
     let found = uses(&of([
