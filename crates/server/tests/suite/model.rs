@@ -4,21 +4,16 @@
 use std::{env, fs, path::Path};
 
 use countersign_model::model::{Played, Server, play};
+use countersign_testing::random::Random;
 
 const SEQUENCES: u64 = 60;
 const MAX_BYTES: u64 = 900;
 
 /// Bytes that a seed stands for (SplitMix64).
 fn grow(seed: u64) -> Vec<u8> {
-    let mut state = seed;
-    let mut next = || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    };
-    let length = next() % MAX_BYTES;
-    (0..length).map(|_| next() as u8).collect()
+    let mut random = Random::split_mix(seed);
+    let length = random.below(MAX_BYTES);
+    (0..length).map(|_| random.draw() as u8).collect()
 }
 
 fn add(total: &mut Played, played: Played) {

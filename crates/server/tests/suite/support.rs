@@ -1,13 +1,13 @@
 //! A server inside the test program.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Duration};
 
 use countersign_core::{rules::snapshot::Change, values::path::RepoPath};
 use countersign_server::operate::config::{GivenSettings, Settings};
 use countersign_server::{api::state::App, serve::start, serve::start::Running};
 use countersign_store::machine::clock::Clock;
 use tempfile::TempDir;
-use tokio::{io::AsyncReadExt as _, io::AsyncWriteExt as _, net::TcpStream};
+use tokio::{io::AsyncReadExt as _, io::AsyncWriteExt as _, net::TcpSocket, time::timeout};
 
 pub(crate) const INDEX: &str = "https/dl.example.org/443/acme/app/v1/svc.index.json";
 const KEY: &str = "svc-pub:6kpsY+KcUgq+9VB7Ey7F+ZVHdq6+vnuSQh7qaRRG0iw";
@@ -42,13 +42,33 @@ pub(crate) struct Answer {
     pub(crate) body: String,
 }
 
+/// Only so that a server that hangs fails the test instead of hanging it.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// All that is answered to these requests, on a connection of their own.
+pub(crate) async fn send(address: SocketAddr, requests: String) -> String {
+    send_from("127.0.0.1", address, requests).await
+}
+
+/// The same, from an address of this machine.
+pub(crate) async fn send_from(from: &str, to: SocketAddr, requests: String) -> String {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(SocketAddr::new(from.parse().unwrap(), 0)).unwrap();
+    let mut stream = socket.connect(to).await.unwrap();
+    stream.write_all(requests.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    timeout(PATIENCE, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
+    answer
+}
+
+/// A request for a target, the last one of its connection. `headers` are whole lines.
+pub(crate) fn request(target: &str, headers: &str) -> String {
+    format!("GET {target} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n{headers}\r\n")
+}
+
 /// Asks as a browser does. `headers` are whole lines.
 pub(crate) async fn get(address: SocketAddr, target: &str, headers: &str) -> Answer {
-    let mut stream = TcpStream::connect(address).await.unwrap();
-    let request = format!("GET {target} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n{headers}\r\n");
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
+    let answer = send(address, request(target, headers)).await;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
     Answer { status, body: body.to_owned() }

@@ -1,14 +1,13 @@
 //! A panic while the log cannot be written (D48): it is answered, and the server goes on.
 
-use std::io::{Read as _, Write as _};
 use std::sync::{Arc, atomic::AtomicBool, atomic::Ordering};
-use std::{env, fs::File, net::SocketAddr, net::TcpStream, process::Command, time::Duration};
+use std::{env, fs::File, process::Command};
 
 use countersign_core::values::time::Timestamp;
 use countersign_server::operate::{config::LogFormat, config::LogLevel, observe};
 use countersign_store::machine::clock::Clock;
 
-use crate::support::start_with;
+use crate::support::{get, start_with};
 
 const CHILD: &str = "IS_A_CHILD_WITHOUT_A_LOG";
 
@@ -35,29 +34,19 @@ fn serve_and_panic() {
         Timestamp::from_unix_seconds(1_700_000_000).unwrap()
     });
     let (_dir, running) = runtime.block_on(start_with(clock));
-    assert_eq!(ask(running.address), 401);
+    // The status of the answer to a request that makes the server look at its clock.
+    let ask = || {
+        let headers = ["timestamp", "nonce", "sig", "pk"].map(|name| format!("x-svc-{name}: x\r\n")).concat();
+        runtime.block_on(get(running.address, "/v1/pending_signatures", &headers)).status
+    };
+    assert_eq!(ask(), 401);
     panics.store(true, Ordering::Relaxed);
-    assert_eq!((ask(running.address), ask(running.address)), (500, 500));
+    assert_eq!((ask(), ask()), (500, 500));
     panics.store(false, Ordering::Relaxed);
-    assert_eq!(ask(running.address), 401);
+    assert_eq!(ask(), 401);
     runtime.block_on(running.stop()).unwrap();
     drop(logging);
     let stats = observe::stats();
     // Two panics, and the two failures that came of them.
     assert!(stats.unwritten.get() >= 4 && stats.written.get() == 0, "{stats:?}");
-}
-
-/// The status of the answer to a request that makes the server look at its clock.
-fn ask(address: SocketAddr) -> u16 {
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-    let headers = ["timestamp: x", "nonce: x", "sig: x", "pk: x"];
-    let headers: String = headers.iter().map(|header| format!("X-svc-{header}\r\n")).collect();
-    let request = format!(
-        "GET /v1/pending_signatures HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}\r\n"
-    );
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer.split(' ').nth(1).unwrap().parse().unwrap()
 }

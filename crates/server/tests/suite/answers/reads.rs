@@ -1,27 +1,22 @@
 //! Long lists and other questions are answered whatever the writer does.
 
-use std::{net::SocketAddr, sync::Arc, sync::Barrier, time::Duration};
+use std::{net::SocketAddr, sync::Arc, sync::Barrier};
 
 use countersign_core::documents::{layout, signatures::SignatureSet};
 use countersign_core::rules::{auth::sign_request, snapshot::Change};
 use countersign_core::values::{key::SecretKey, path::RepoPath};
-use countersign_server::{operate::config::GivenSettings, operate::config::Settings, serve::start};
 use countersign_store::{Head, machine::clock::Clock};
-use tokio::{io::AsyncReadExt as _, io::AsyncWriteExt as _, net::TcpStream};
+use countersign_testing::signers;
 use uuid::Uuid;
 
+use crate::support::{PATIENCE, request, send, start};
+
 const FILES: usize = 3_000;
-/// Only so that a server that hangs fails the test instead of hanging it.
-const HANGS: Duration = Duration::from_secs(60);
 
 /// A project whose one signer has many files to sign.
 fn many_collecting(signer: &SecretKey) -> Change {
     let project = RepoPath::parse("https/dl.example.org/443/acme").unwrap();
-    let signers = format!(
-        r#"{{"version":1,"timestamp":"2026-01-31T10:00:00Z","artifact_signers":[{{"threshold":1,"signers":[
-            {{"kind":"key","data":{{"pubkey":"{}"}}}}]}}]}}"#,
-        signer.public_key()
-    );
+    let signers = signers("2026-01-31T10:00:00Z").artifact(1, [signer]).text();
     let mut change = Change::new("Fill the repository");
     change.write(layout::active_signers(&project), signers.as_bytes());
     for i in 0..FILES {
@@ -33,31 +28,19 @@ fn many_collecting(signer: &SecretKey) -> Change {
     change
 }
 
-async fn get(address: SocketAddr, path: &str, signer: Option<&SecretKey>) -> String {
+async fn ask(address: SocketAddr, path: &str, signer: Option<&SecretKey>) -> String {
     let auth = signer.map_or_else(String::new, |key| {
         let (now, nonce) = (Clock::system().now(), Uuid::new_v4().to_string());
         let (signature, key_text) = (sign_request(key, now, &nonce, b"").to_header(), key.public_key());
         let time = now.to_header();
         format!("x-svc-timestamp: {time}\r\nx-svc-nonce: {nonce}\r\nx-svc-sig: {signature}\r\nx-svc-pk: {key_text}\r\n")
     });
-    let mut stream = TcpStream::connect(address).await.unwrap();
-    let request = format!("GET {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n{auth}\r\n");
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
-    answer
+    send(address, request(path, &auth)).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn long_lists_and_reads_are_answered_while_the_writer_is_stuck() {
-    let directory = tempfile::tempdir().unwrap();
-    let given = GivenSettings {
-        listen: Some(([127, 0, 0, 1], 0).into()),
-        data_dir: Some(directory.path().to_owned()),
-        ..GivenSettings::default()
-    };
-    let settings = Settings::resolve(given).unwrap();
-    let running = start::start(settings, Clock::system()).await.unwrap();
+    let (_directory, running) = start().await;
     let (app, address, signer) = (running.app().clone(), running.address, SecretKey::from_seed(&[7; 32]));
     let change = many_collecting(&signer);
     app.store.transact(move |_: &Head, _| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
@@ -76,16 +59,17 @@ async fn long_lists_and_reads_are_answered_while_the_writer_is_stuck() {
     tokio::task::spawn_blocking(move || reached.wait()).await.unwrap();
 
     let questions = async {
-        let lists = (0..8).map(|_| get(address, "/v1/pending_signatures", Some(&signer)));
+        let lists = (0..8).map(|_| ask(address, "/v1/pending_signatures", Some(&signer)));
         let lists = futures_util::future::join_all(lists);
         let others = futures_util::future::join_all([
-            get(address, "/v1/ping", None),
-            get(address, "/v1/files/https/dl.example.org/443/acme/v0/svc.index.json", None),
-            get(address, "/v1/get_signers/https/dl.example.org/443/acme/v0", None),
+            ask(address, "/v1/ping", None),
+            ask(address, "/v1/files/https/dl.example.org/443/acme/v0/svc.index.json", None),
+            ask(address, "/v1/get_signers/https/dl.example.org/443/acme/v0", None),
         ]);
         tokio::join!(lists, others)
     };
-    let answers = tokio::time::timeout(HANGS, questions).await;
+    // Sooner than a single answer is given up, which would leave the writer stuck.
+    let answers = tokio::time::timeout(PATIENCE / 2, questions).await;
     assert!(!stuck.is_finished(), "the writer was stuck all the time");
     // Before anything is asserted of the answers: a stuck writer would keep a failing test from ending.
     tokio::task::spawn_blocking(move || barrier.wait()).await.unwrap();

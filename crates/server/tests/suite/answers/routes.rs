@@ -1,12 +1,13 @@
 //! Every route: what it answers when it fails, and under which name it is counted.
 
-use std::{io::Read as _, io::Write as _, net::SocketAddr, net::TcpStream};
+use std::net::SocketAddr;
 
 use axum::{Router, routing::get};
 use countersign_server::serve::{listen, table::kinds, table::with_common_answers};
-use tokio::{net::TcpListener, sync::watch, task::spawn_blocking};
+use tokio::{net::TcpListener, sync::watch};
 
 use crate::listen::service;
+use crate::support::{request, send};
 
 /// A server whose `/panics/…` routes do what they say, under the layers of every route.
 async fn serve() -> (SocketAddr, watch::Sender<bool>) {
@@ -29,19 +30,10 @@ async fn panic_later() -> &'static str {
 }
 
 /// The raw answers to these targets, requested in order over one connection.
-async fn ask(address: SocketAddr, targets: &'static [&str]) -> String {
+async fn ask(address: SocketAddr, targets: &[&str]) -> String {
     let (last, others) = targets.split_last().unwrap();
     let keep = others.iter().map(|target| format!("GET {target} HTTP/1.1\r\nhost: x\r\n\r\n"));
-    let close = format!("GET {last} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
-    let requests = keep.collect::<String>() + &close;
-    let answered = spawn_blocking(move || {
-        let mut stream = TcpStream::connect(address).unwrap();
-        stream.write_all(requests.as_bytes()).unwrap();
-        let mut answers = String::new();
-        stream.read_to_string(&mut answers).unwrap();
-        answers
-    });
-    answered.await.unwrap()
+    send(address, keep.collect::<String>() + &request(last, "")).await
 }
 
 #[tokio::test]

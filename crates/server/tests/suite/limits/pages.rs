@@ -4,28 +4,17 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{Router, http::Uri};
 use countersign_server::{limits::Limit, serve::answer::Service, serve::listen};
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::{io::AsyncReadExt as _, io::AsyncWriteExt as _, sync::Semaphore, sync::watch};
+use tokio::{net::TcpListener, sync::Semaphore, sync::watch, task::JoinHandle};
 
 use super::rates::limiter_of;
 use crate::listen::service;
+use crate::support::{request, send_from};
 
 const MOST: usize = 16;
 
-/// Sends a request from an address of this machine.
-async fn request(from: &str, to: SocketAddr, target: &str) -> TcpStream {
-    let socket = TcpSocket::new_v4().unwrap();
-    socket.bind(SocketAddr::new(from.parse().unwrap(), 0)).unwrap();
-    let mut stream = socket.connect(to).await.unwrap();
-    let head = format!("GET {target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
-    stream.write_all(head.as_bytes()).await.unwrap();
-    stream
-}
-
-async fn answer(mut stream: TcpStream) -> String {
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
-    answer
+/// The answer to a request from an address of this machine.
+fn ask(from: &'static str, to: SocketAddr, target: &str) -> JoinHandle<String> {
+    tokio::spawn(send_from(from, to, request(target, "")))
 }
 
 #[tokio::test]
@@ -50,26 +39,26 @@ async fn an_address_that_floods_pages_is_refused_at_once_and_others_are_served()
 
     let mut waiting = Vec::new();
     for _ in 0..MOST {
-        waiting.push(request("127.0.0.2", address, "/projects").await);
+        waiting.push(ask("127.0.0.2", address, "/projects"));
     }
     begun.acquire_many(MOST as u32).await.unwrap().forget();
     for _ in 0..3 {
-        let refused = answer(request("127.0.0.2", address, "/projects").await).await;
+        let refused = ask("127.0.0.2", address, "/projects").await.unwrap();
         assert!(refused.starts_with("HTTP/1.1 429 ") && refused.contains("retry-after: 1"), "{refused}");
     }
     assert_eq!(limiter.refusals(Limit::AddressPages), 3);
     // What is no page has its own limits.
-    let ping = answer(request("127.0.0.2", address, "/v1/ping").await).await;
+    let ping = ask("127.0.0.2", address, "/v1/ping").await.unwrap();
     assert!(ping.starts_with("HTTP/1.1 200 "), "{ping}");
-    let other = request("127.0.0.3", address, "/projects").await;
+    let other = ask("127.0.0.3", address, "/projects");
     begun.acquire().await.unwrap().forget();
     ready.add_permits(MOST + 1);
     for page in waiting.into_iter().chain([other]) {
-        let page = answer(page).await;
+        let page = page.await.unwrap();
         assert!(page.starts_with("HTTP/1.1 200 ") && page.ends_with("made"), "{page}");
     }
     // Each page gave its share back.
     ready.add_permits(1);
-    let again = answer(request("127.0.0.2", address, "/projects").await).await;
+    let again = ask("127.0.0.2", address, "/projects").await.unwrap();
     assert!(again.starts_with("HTTP/1.1 200 "), "{again}");
 }

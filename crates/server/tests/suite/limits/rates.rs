@@ -2,7 +2,7 @@
 
 use std::{net::IpAddr, sync::Arc, time::Duration, time::Instant};
 
-use countersign_core::values::key::{PublicKey, SecretKey};
+use countersign_core::values::key::PublicKey;
 use countersign_server::limits::{Limit, Limited, Limiter, Rates};
 use countersign_store::{budget::Rate, machine::clock::uptime_nanos};
 
@@ -29,8 +29,8 @@ fn address(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-fn key(seed: u8) -> PublicKey {
-    SecretKey::from_seed(&[seed; 32]).public_key()
+fn key(n: u8) -> PublicKey {
+    countersign_testing::key(n).public_key()
 }
 
 #[test]
@@ -115,18 +115,6 @@ fn an_address_has_a_part_of_the_room_for_large_answers_and_one_answer_always_fit
     assert!(client.share_sending(1).is_err());
     drop(largest);
     client.share_sending(1).unwrap();
-}
-
-#[test]
-fn an_address_has_a_part_of_the_pages_under_way() {
-    let limiter = limiter();
-    let client = limiter.client(address("192.0.2.1"));
-    let mut held: Vec<_> = (0..16).map(|_| client.share_pages().unwrap()).collect();
-    let refused = client.share_pages().unwrap_err();
-    assert_eq!((refused.limit, refused.seconds), (Limit::AddressPages, 1));
-    limiter.client(address("192.0.2.2")).share_pages().unwrap();
-    held.pop();
-    client.share_pages().unwrap();
 }
 
 #[test]

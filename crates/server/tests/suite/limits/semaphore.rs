@@ -2,7 +2,7 @@
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
-use countersign_core::values::{key::PublicKey, key::SecretKey, path::RepoPath};
+use countersign_core::values::{key::PublicKey, path::RepoPath};
 use countersign_server::limits::semaphore::{
     BETWEEN_LOOKS, Claimant, FairSemaphore, GaveWay, MinimumPace, NoPermit, Permit, SemaphoreRules,
 };
@@ -26,7 +26,7 @@ fn at(n: u8) -> Claimant {
 }
 
 fn key(n: u8) -> PublicKey {
-    SecretKey::from_seed(&[n; 32]).public_key()
+    countersign_testing::key(n).public_key()
 }
 
 fn project(name: &str) -> RepoPath {

@@ -1,17 +1,15 @@
 //! Threads that each serve connections of their own.
 
-use std::io::{Read as _, Write as _};
 use std::sync::{Arc, Mutex, mpsc};
-use std::{net::SocketAddr, net::TcpStream as StdStream, thread, time::Duration};
+use std::{net::SocketAddr, thread};
 
 use axum::{Router, http::Uri};
 use countersign_server::serve::listen::{Gate, Lanes, serve};
 use tokio::sync::{Notify, oneshot, watch};
-use tokio::{net::TcpListener, net::TcpStream, task::JoinHandle, task::spawn_blocking, time::timeout};
+use tokio::{net::TcpListener, net::TcpStream, task::JoinHandle, time::timeout};
 
 use super::service;
-
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::support::{PATIENCE, request, send};
 
 async fn start(router: Router, lanes: Lanes) -> (SocketAddr, watch::Sender<bool>, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -23,15 +21,8 @@ async fn start(router: Router, lanes: Lanes) -> (SocketAddr, watch::Sender<bool>
 }
 
 /// The answer to a request over a connection of its own.
-fn ask(address: SocketAddr, target: &'static str) -> JoinHandle<String> {
-    spawn_blocking(move || {
-        let mut stream = StdStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        write!(stream, "GET {target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
-    })
+fn ask(address: SocketAddr, target: &str) -> JoinHandle<String> {
+    tokio::spawn(send(address, request(target, "")))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -2,13 +2,13 @@
 
 use std::{net::SocketAddr, sync::Arc, sync::atomic::AtomicUsize, sync::atomic::Ordering, time::Duration};
 
-use countersign_core::values::{key::PublicKey, key::SecretKey, path::RepoPath};
+use countersign_core::values::{key::PublicKey, path::RepoPath};
 use countersign_forge::forges::{ForgeConfig, ForgeKind, Forges, ReleaseSource};
 use countersign_forge::{fetch::Fetcher, fetch::Timeouts, guard::Guard, guard::SystemResolver};
-use countersign_server::http::upstream::releases::{DownloadError, ReleaseLimits, Releases};
+use countersign_server::http::upstream::releases::{DownloadError, DownloadOutcome, ReleaseLimits, Releases};
 use countersign_server::limits::semaphore::Claimant;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::{net::TcpListener, net::TcpStream, sync::Notify, sync::Semaphore};
+use tokio::{net::TcpListener, net::TcpStream, sync::Notify, sync::Semaphore, task::JoinHandle};
 
 const ASSET: &[u8] = b"0123456789";
 const LIMITS: ReleaseLimits =
@@ -78,8 +78,8 @@ impl Forge {
             .unwrap()
     }
 
-    fn source(&self) -> ReleaseSource {
-        let url = format!("http://{}/acme/app/releases/tag/v1", self.address);
+    fn source(&self, tag: &str) -> ReleaseSource {
+        let url = format!("http://{}/acme/app/releases/tag/{tag}", self.address);
         self.forges().locate_release(&url).unwrap()
     }
 
@@ -87,14 +87,20 @@ impl Forge {
         let guard = Guard { allow: self.forges().exceptions(), ..Guard::default() };
         Fetcher::new(guard, Timeouts::default(), Arc::new(SystemResolver)).unwrap()
     }
+
+    /// Begins to download a release, for a client that can leave.
+    fn begin(&self, releases: &Releases, tag: &str, claimant: Claimant) -> JoinHandle<DownloadOutcome> {
+        let (fetcher, source, releases) = (self.fetcher(), self.source(tag), releases.clone());
+        tokio::spawn(async move { releases.download(&fetcher, source, LIMITS, claimant).await })
+    }
 }
 
 fn claimant(key: &PublicKey) -> Claimant {
     Claimant::default().with_key(key)
 }
 
-fn key(seed: u8) -> PublicKey {
-    SecretKey::from_seed(&[seed; 32]).public_key()
+fn key(n: u8) -> PublicKey {
+    countersign_testing::key(n).public_key()
 }
 
 async fn acquire(permits: &Semaphore) {
@@ -105,16 +111,12 @@ async fn acquire(permits: &Semaphore) {
 async fn a_download_that_no_one_waits_for_stops_after_a_while() {
     let forge = Forge::start().await;
     let releases = Releases::with_patience(Duration::from_millis(100));
-    let (fetcher, source) = (forge.fetcher(), forge.source());
-    let own = releases.clone();
-    let waiter = tokio::spawn(async move { own.download(&fetcher, source, LIMITS, claimant(&key(1))).await });
+    let waiter = forge.begin(&releases, "v1", claimant(&key(1)));
     acquire(&forge.half_sent).await;
     waiter.abort();
     acquire(&forge.given_up).await;
     // A later caller begins anew.
-    let (fetcher, source) = (forge.fetcher(), forge.source());
-    let again =
-        tokio::spawn(async move { releases.download(&fetcher, source, LIMITS, claimant(&key(1))).await });
+    let again = forge.begin(&releases, "v1", claimant(&key(1)));
     acquire(&forge.half_sent).await;
     forge.go_on.notify_one();
     assert_eq!(again.await.unwrap().unwrap().published_files.len(), 1);
@@ -125,12 +127,11 @@ async fn a_download_that_no_one_waits_for_stops_after_a_while() {
 async fn who_comes_back_in_time_joins_the_download() {
     let forge = Forge::start().await;
     let releases = Releases::default();
-    let (fetcher, source, own) = (forge.fetcher(), forge.source(), releases.clone());
-    let first = tokio::spawn(async move { own.download(&fetcher, source, LIMITS, claimant(&key(1))).await });
+    let first = forge.begin(&releases, "v1", claimant(&key(1)));
     acquire(&forge.half_sent).await;
     first.abort();
     assert!(first.await.unwrap_err().is_cancelled());
-    let (fetcher, source) = (forge.fetcher(), forge.source());
+    let (fetcher, source) = (forge.fetcher(), forge.source("v1"));
     let second = releases.download(&fetcher, source, LIMITS, claimant(&key(1)));
     forge.go_on.notify_one();
     let release = second.await.unwrap();
@@ -143,14 +144,12 @@ async fn a_result_that_no_one_waited_for_is_given_once() {
     let forge = Forge::start().await;
     let releases = Releases::default();
     for requests in 1..=2 {
-        let (fetcher, source, own) = (forge.fetcher(), forge.source(), releases.clone());
-        let first =
-            tokio::spawn(async move { own.download(&fetcher, source, LIMITS, claimant(&key(1))).await });
+        let first = forge.begin(&releases, "v1", claimant(&key(1)));
         acquire(&forge.half_sent).await;
         first.abort();
         assert!(first.await.unwrap_err().is_cancelled());
         forge.go_on.notify_one();
-        releases.download(&forge.fetcher(), forge.source(), LIMITS, claimant(&key(1))).await.unwrap();
+        releases.download(&forge.fetcher(), forge.source("v1"), LIMITS, claimant(&key(1))).await.unwrap();
         assert_eq!(forge.asset_requests.load(Ordering::SeqCst), requests);
     }
 }
@@ -161,11 +160,7 @@ async fn start_until_busy(forge: &Forge, releases: &Releases, key: impl Fn(usize
     loop {
         let caller = key(started);
         let [id, ..] = *caller.as_bytes();
-        let url = format!("http://{}/acme/app/releases/tag/v{started}-{id}", forge.address);
-        let source = forge.forges().locate_release(&url).unwrap();
-        let (fetcher, own) = (forge.fetcher(), releases.clone());
-        let mut waiter =
-            tokio::spawn(async move { own.download(&fetcher, source, LIMITS, claimant(&caller)).await });
+        let mut waiter = forge.begin(releases, &format!("v{started}-{id}"), claimant(&caller));
         tokio::select! {
             refused = &mut waiter => match refused.unwrap().unwrap_err() {
                 DownloadError::Busy => return started,
@@ -199,9 +194,7 @@ async fn a_result_that_somebody_got_is_not_given_to_those_who_come_later() {
     let forge = Forge::start().await;
     let releases = Releases::default();
     for requests in 1..=2 {
-        let (fetcher, source, own) = (forge.fetcher(), forge.source(), releases.clone());
-        let download =
-            tokio::spawn(async move { own.download(&fetcher, source, LIMITS, claimant(&key(1))).await });
+        let download = forge.begin(&releases, "v1", claimant(&key(1)));
         acquire(&forge.half_sent).await;
         forge.go_on.notify_one();
         download.await.unwrap().unwrap();
@@ -214,12 +207,9 @@ async fn two_keys_of_one_project_leave_downloads_for_others() {
     let forge = Forge::start().await;
     let releases = Releases::default();
     let start = async |seed: u8, n: u8, owner: &str| {
-        let url = format!("http://{}/acme/app/releases/tag/{owner}-{n}", forge.address);
-        let source = forge.forges().locate_release(&url).unwrap();
         let project = RepoPath::parse(&format!("https/example.org/443/{owner}/app")).unwrap();
         let claimant = claimant(&key(seed)).with_project(&project);
-        let (fetcher, own) = (forge.fetcher(), releases.clone());
-        let mut waiter = tokio::spawn(async move { own.download(&fetcher, source, LIMITS, claimant).await });
+        let mut waiter = forge.begin(&releases, &format!("{owner}-{n}"), claimant);
         tokio::select! {
             refused = &mut waiter => Err(refused.unwrap().unwrap_err()),
             () = acquire(&forge.half_sent) => Ok(waiter),
