@@ -5,25 +5,9 @@ use std::collections::BTreeMap;
 use countersign_core::log::tree::Hash;
 use countersign_core::log::trie::{BitsDoNotRise, EMPTY, Trie, TrieKey, TriePath, TrieSibling, leaf_hash};
 use countersign_core::values::digest::Sha256;
+use countersign_testing::random::Random;
 
 type Siblings = Vec<TrieSibling>;
-
-/// Small and seeded (SplitMix64): the operations are the same each time.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-}
 
 /// Keys of which many begin alike, to the last bit.
 fn crowded_key(n: u64) -> TrieKey {
@@ -74,16 +58,16 @@ fn assert_same(trie: &Trie<u64>, map: &BTreeMap<TrieKey, u64>, context: &str) {
 
 #[test]
 fn a_million_operations_give_what_a_plain_map_gives() {
-    let mut random = Random(18);
+    let mut random = Random::split_mix(18);
     let (mut trie, mut map, mut versions) = (Trie::default(), BTreeMap::new(), Vec::new());
     for n in 0..1_000_000_u64 {
         let key = match random.below(4) {
             0 => *Sha256::of(&random.below(5_000).to_be_bytes()).as_bytes(),
-            _ => crowded_key(random.next()),
+            _ => crowded_key(random.draw()),
         };
         // Reading is the most of it, as in a server.
         if random.below(32) == 0 {
-            let value = random.next();
+            let value = random.draw();
             trie = insert(&trie, key, value);
             map.insert(key, value);
             assert!(trie.holds(&key, &leaf_hash(&key, &record(value))), "{n}");
@@ -107,7 +91,7 @@ fn a_million_operations_give_what_a_plain_map_gives() {
 
 #[test]
 fn small_tries_are_right_after_every_step_and_in_every_order() {
-    let mut random = Random(1);
+    let mut random = Random::split_mix(1);
     for round in 0..300 {
         let (mut trie, mut map) = (Trie::default(), BTreeMap::new());
         assert_eq!(trie.root().as_bytes(), &EMPTY);

@@ -4,7 +4,7 @@ use countersign_core::rules::decide::sign::{SignRefusal, SignaturesBody, sign_pr
 use countersign_core::{documents::signatures::SignatureSet, values::digest::Sha512};
 use countersign_testing::{
     ACTIVE, INDEX, PENDING, PENDING_METADATA, PROJECT, World, alice, assert_mentions, at, bob, carol, dave,
-    key, mallory, path, public, release, signers,
+    mallory, path, public,
 };
 
 use super::{COMPLETE, INCOMPLETE, collecting, team};
@@ -43,16 +43,6 @@ fn signatures_are_collected_until_the_threshold_is_met() {
     let complete = set(&world, &format!("{INDEX}.signatures.json"));
     assert_eq!(complete.verify(&world.repo.bytes(INDEX)), Ok(public([&alice(), &carol()])));
     assert!(!world.repo.has(&format!("{INDEX}.signatures.json.pending")));
-}
-
-#[test]
-fn every_group_must_reach_its_threshold() {
-    let two_groups = signers("2026-01-31T10:00:00Z").artifact(1, [&alice()]).artifact(1, [&bob(), &carol()]);
-    let mut world = World::with(&two_groups, &[&alice(), &bob(), &carol()]);
-    world.add_release(&release("v1", "one"), &alice()).unwrap();
-    assert_eq!(world.sign(INDEX, &bob()), INCOMPLETE);
-    assert_eq!(world.sign(INDEX, &carol()), INCOMPLETE);
-    assert_eq!(world.sign(INDEX, &alice()), COMPLETE);
 }
 
 #[test]
@@ -192,19 +182,4 @@ fn a_proposal_collects_the_same_signers_on_both_files() {
         let set = set(&world, &format!("{file}.signatures.json.pending"));
         assert_eq!(set.verify(&world.repo.bytes(file)), Ok(public([&bob(), &dave()])));
     }
-}
-
-#[test]
-fn a_registration_needs_every_key_of_every_role() {
-    let roles = signers("2026-01-31T10:00:00Z")
-        .artifact(1, [&alice(), &bob()])
-        .admin(1, [&carol(), &key(5)])
-        .master(1, [&dave()])
-        .revocation(1, [&key(6)]);
-    let mut world = World::new();
-    world.register(&roles, &alice()).unwrap();
-    for key in [alice(), bob(), carol(), key(5), dave()] {
-        assert_eq!(world.sign(PENDING, &key), INCOMPLETE);
-    }
-    assert_eq!(world.sign(PENDING, &key(6)), COMPLETE);
 }
