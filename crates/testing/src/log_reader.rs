@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, collections::HashMap, path::Path};
 
 use countersign_core::values::digest::{Sha256, Sha512};
 
-use crate::git::run_git;
+use crate::repo::run_git;
 
 const INDEX: &str = "svc.index.json";
 

@@ -86,8 +86,8 @@ pub fn signers(timestamp: &str) -> Signers {
 }
 
 impl Signers {
-    pub fn artifact<const N: usize>(self, threshold: usize, keys: [&SecretKey; N]) -> Self {
-        self.group("artifact_signers", threshold, &keys)
+    pub fn artifact<'k>(self, threshold: usize, keys: impl AsRef<[&'k SecretKey]>) -> Self {
+        self.group("artifact_signers", threshold, keys.as_ref())
     }
 
     pub fn admin<const N: usize>(self, threshold: usize, keys: [&SecretKey; N]) -> Self {

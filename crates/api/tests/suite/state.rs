@@ -5,7 +5,7 @@ use countersign_core::proof::state::{State, StateSubject};
 use countersign_core::proof::{bundle::Bundle, verify::VerifyError, verify::verify};
 use countersign_core::values::{digest::Sha512, path::RepoPath};
 use countersign_core::{documents::layout, rules::snapshot::Snapshot as _};
-use countersign_testing::random::Random;
+use countersign_testing::Random;
 use countersign_testing::{
     INDEX, PENDING, PROJECT, Signers, World, alice, bob, carol, dave, evidence::complete_world, key, path,
     release, signers,

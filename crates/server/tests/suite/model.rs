@@ -4,7 +4,7 @@
 use std::{env, fs, path::Path};
 
 use countersign_model::model::{Played, Server, play};
-use countersign_testing::random::Random;
+use countersign_testing::Random;
 
 const SEQUENCES: u64 = 60;
 const MAX_BYTES: u64 = 900;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use countersign_core::log::tree::Hash;
 use countersign_core::log::trie::{BitsDoNotRise, EMPTY, Trie, TrieKey, TriePath, TrieSibling, leaf_hash};
 use countersign_core::values::digest::Sha256;
-use countersign_testing::random::Random;
+use countersign_testing::Random;
 
 type Siblings = Vec<TrieSibling>;
 

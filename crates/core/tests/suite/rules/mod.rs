@@ -8,6 +8,7 @@ mod formats;
 mod masters_against_admins;
 mod object;
 mod place;
+mod query;
 mod quorum;
 mod rebuild;
 mod register;

@@ -5,7 +5,7 @@ use std::sync::{Arc, atomic::AtomicBool, atomic::Ordering};
 use std::{fs, path::Path, path::PathBuf};
 
 use countersign_store::{Disk, DiskStep, Moment, Store};
-use countersign_testing::{copy_dir, git::git};
+use countersign_testing::{copy_dir, repo::git};
 
 use crate::support::{Fixture, contents, put};
 

@@ -2,7 +2,7 @@
 
 use countersign_store::journal::{JournalEntry, export::JournalExport, write_entries};
 use countersign_store::{ObjectId, Store};
-use countersign_testing::git::git;
+use countersign_testing::repo::git;
 use tempfile::TempDir;
 
 use super::{id, read_all};

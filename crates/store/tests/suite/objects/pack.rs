@@ -6,7 +6,7 @@ use countersign_store::objects::pack::{
     EncodedPack, IndexEntry, MAX_STORED, PackObject, encode, encode_index,
 };
 use countersign_store::objects::{delta::encode_delta, hash};
-use countersign_testing::random::Random;
+use countersign_testing::Random;
 use gix::{hash::Kind as HashKind, objs::Kind, odb::pack::cache, odb::pack::data, odb::pack::index};
 
 fn object(kind: Kind, data: &[u8], base: Option<usize>) -> PackObject {

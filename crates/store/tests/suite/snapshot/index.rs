@@ -7,7 +7,7 @@ use countersign_core::rules::decide::{assets, proposal, register, sign, statemen
 use countersign_core::rules::snapshot::{Change, Snapshot};
 use countersign_core::values::{key::SecretKey, path::RepoPath, time::Timestamp};
 use countersign_store::{Head, PathEntry, Store};
-use countersign_testing::random::Random;
+use countersign_testing::Random;
 
 use crate::support::requests::{proposal, release, revocation, submission};
 use crate::support::{Fixture, commit, path};

@@ -6,7 +6,7 @@ use countersign_core::values::{path::RepoPath, wire};
 use countersign_store::snapshot::tree::{Dir, DirEntry, TreeNode, edit::Edit, edit::apply};
 use countersign_store::snapshot::{path_table::NEAR, path_table::PathTable, trie::Node};
 use countersign_store::{ObjectId, objects::hash};
-use countersign_testing::random::Random;
+use countersign_testing::Random;
 use gix::{hashtable::HashMap, objs::Kind};
 
 use super::trie::all;

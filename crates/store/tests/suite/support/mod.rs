@@ -14,7 +14,7 @@ use countersign_store::{
     StoreRole,
 };
 pub(crate) use countersign_testing::path;
-use countersign_testing::{await_until, git::git, memory_dir};
+use countersign_testing::{await_until, memory_dir, repo::git};
 use tempfile::TempDir;
 
 pub(crate) mod faults;

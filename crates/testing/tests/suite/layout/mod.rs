@@ -8,11 +8,26 @@ use source::{Crate, Module};
 mod circles;
 mod source;
 
-/// The files of each folder `src`, with the files that they use. To read them takes longer than all else.
-static SOURCES: LazyLock<BTreeMap<PathBuf, BTreeMap<Module, BTreeSet<Module>>>> = LazyLock::new(|| {
-    let dirs = crates().into_iter().map(|dir| dir.join("src")).filter(|dir| dir.is_dir());
-    dirs.map(|dir| (dir.clone(), Crate::read(&dir).uses())).collect()
+/// What a folder `src` or `tests/suite` says of its files.
+struct Read {
+    uses: BTreeMap<Module, BTreeSet<Module>>,
+    left_out: Vec<Module>,
+}
+
+/// To read the files takes longer than all else.
+static READ: LazyLock<BTreeMap<PathBuf, Read>> = LazyLock::new(|| {
+    let dirs = crates().into_iter().flat_map(|dir| [dir.join("src"), dir.join("tests/suite")]);
+    let read = dirs.filter(|dir| dir.is_dir()).map(|dir| {
+        let of = Crate::read(&dir);
+        (dir, Read { uses: of.uses(), left_out: of.left_out() })
+    });
+    read.collect()
 });
+
+/// The files of each folder `src`, with the files that they use.
+fn sources() -> impl Iterator<Item = (&'static PathBuf, &'static BTreeMap<Module, BTreeSet<Module>>)> {
+    READ.iter().filter(|(dir, _)| dir.ends_with("src")).map(|(dir, read)| (dir, &read.uses))
+}
 
 fn crates() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
@@ -34,20 +49,33 @@ fn uses(of: &Crate) -> BTreeMap<String, Vec<String>> {
 
 #[test]
 fn no_files_of_a_crate_use_each_other_in_a_circle() {
-    let suites = crates().into_iter().map(|dir| dir.join("tests/suite")).filter(|dir| dir.is_dir());
-    let suites = suites.map(|dir| (dir.clone(), Crate::read(&dir).uses()));
     let mut found = Vec::new();
-    for (dir, uses) in SOURCES.clone().into_iter().chain(suites) {
-        found.extend(circles(&uses).into_iter().map(|circle| format!("{}: {circle:?}", dir.display())));
+    for (dir, Read { uses, .. }) in READ.iter() {
+        found.extend(circles(uses).into_iter().map(|circle| format!("{}: {circle:?}", dir.display())));
     }
     assert!(found.is_empty(), "files that use each other in a circle:\n{}", found.join("\n"));
+}
+
+#[test]
+fn no_file_is_left_out_of_its_crate() {
+    let orphans = of([
+        ("lib.rs", "mod a; mod d { pub mod e; }"),
+        ("a.rs", "mod b;"),
+        ("a/b.rs", ""),
+        ("a/c.rs", ""),
+        ("d/e.rs", ""),
+    ]);
+    assert_eq!(orphans.left_out(), [["a".to_owned(), "c".to_owned()]]);
+    for (dir, Read { left_out, .. }) in READ.iter() {
+        assert!(left_out.is_empty(), "{}: no `mod` brings in {left_out:?}", dir.display());
+    }
 }
 
 /// A file and the folder of its name are one room of the crate.
 #[test]
 fn no_rooms_of_a_crate_use_each_other_in_a_circle() {
     let mut found = Vec::new();
-    for (dir, modules) in SOURCES.iter() {
+    for (dir, modules) in sources() {
         let room = |module: &Module| module.first().cloned().unwrap_or_default();
         let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (from, to) in modules {
@@ -66,7 +94,7 @@ fn the_architecture_names_the_files_of_core_and_the_rooms_of_the_forge() {
     let text = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
     let mut missing = Vec::new();
     for (name, depth) in [("core", 2), ("forge", 1)] {
-        let modules = &SOURCES[&root.join("crates").join(name).join("src")];
+        let modules = &READ[&root.join("crates").join(name).join("src")].uses;
         let rooms: BTreeSet<String> =
             modules.keys().filter_map(|module| module.get(depth - 1)).cloned().collect();
         assert!(rooms.len() > 10, "{name}: {rooms:?}");
@@ -83,7 +111,7 @@ fn the_architecture_names_the_files_of_core_and_the_rooms_of_the_forge() {
 fn every_path_in_the_architecture_leads_into_the_code() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
     let mut words: BTreeMap<Module, BTreeSet<String>> = BTreeMap::new();
-    for (dir, modules) in SOURCES.iter() {
+    for (dir, modules) in sources() {
         let name = dir.parent().and_then(Path::file_name).unwrap().to_str().unwrap();
         for module in modules.keys() {
             let path = module.iter().fold(dir.clone(), |path, name| path.join(name));

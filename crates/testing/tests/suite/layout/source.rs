@@ -48,7 +48,29 @@ impl Crate {
     pub(super) fn of(texts: BTreeMap<PathBuf, String>) -> Self {
         let tokens =
             |path: &Path, text: &str| text.parse().unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-        Self { files: texts.iter().map(|(path, text)| (module(path), tokens(path, text))).collect() }
+        let mut files: BTreeMap<Module, TokenStream> = BTreeMap::new();
+        for (path, text) in &texts {
+            // A library and a program beside it are one root.
+            files.entry(module(path)).or_default().extend::<TokenStream>(tokens(path, text));
+        }
+        Self { files }
+    }
+
+    /// Files that no `mod` brings in: the compiler never reads them.
+    pub(super) fn left_out(&self) -> Vec<Module> {
+        let mut children: BTreeMap<&[String], Vec<&Module>> = BTreeMap::new();
+        for module in self.files.keys().filter(|module| !module.is_empty()) {
+            let mut above = (0..module.len()).rev().map(|depth| &module[..depth]);
+            let parent = above.find(|above| self.files.contains_key(*above)).unwrap_or_default();
+            children.entry(parent).or_default().push(module);
+        }
+        let mut left_out = Vec::new();
+        for (parent, modules) in children {
+            let text = self.files[parent].to_string();
+            let is_named = |module: &&Module| text.contains(&format!("mod {} ;", module[module.len() - 1]));
+            left_out.extend(modules.into_iter().filter(|module| !is_named(module)).cloned());
+        }
+        left_out
     }
 
     /// The files that each file uses, without itself.
