@@ -196,9 +196,13 @@ impl IntoResponse for Listener {
         let told = stream::unfold(self, |mut listener| async {
             listener.next().await.map(|bytes| (Ok::<_, Infallible>(bytes), listener))
         });
-        let body = ([(ACCEL_BUFFERING, "no")], Body::from_stream(told));
-        typed(body, "text/event-stream", "no-store")
+        stream_of(Body::from_stream(told))
     }
+}
+
+/// The answer with this body.
+pub(crate) fn stream_of(body: Body) -> Response {
+    typed(([(ACCEL_BUFFERING, "no")], body), "text/event-stream", "no-store")
 }
 
 /// The position after a commit. Commits from before the start may have to be read from disk.

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::http::header::{CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
-use axum::{extract::State, response::IntoResponse, response::Response};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use axum::{body::Body, extract::State, response::IntoResponse, response::Response};
 use countersign_api::event::EventKind;
 use countersign_core::values::{
     bounds::JOURNAL_WAIT_SECONDS, shown::shown_bytes, wire, wire::routes as paths,
@@ -17,7 +17,7 @@ use crate::api::openapi::{
 };
 use crate::api::{openapi, routing::RouteTable, state::App};
 use crate::events::journal::{CommitNews, FollowRequest, MIN_BYTES_PER_SECOND, not_in_history};
-use crate::events::{EventSource, ListenRequest, Listener, journal, not_kept};
+use crate::events::{EventSource, ListenRequest, Listener, journal, not_kept, stream_of};
 use crate::http::{error::ApiError, request::Query, request::parse_commit_id};
 use crate::limits::connections::RequestSender;
 
@@ -94,16 +94,21 @@ data 3
 async fn listen(
     State(app): State<App>,
     sender: RequestSender,
+    method: Method,
     uri: Uri,
     headers: HeaderMap,
-) -> Result<impl IntoResponse, ApiError> {
+) -> Result<Response, ApiError> {
     let request = ListenRequest::parse(uri.query().unwrap_or_default(), &headers)?;
+    // A request for the head alone listens to nothing, so it takes no one's place.
+    if method == Method::HEAD {
+        return Ok(stream_of(Body::empty()));
+    }
     let source = EventSource {
         store: Arc::clone(&app.store),
         events: Arc::clone(&app.events),
         is_stopping: app.stopping(),
     };
-    Listener::start(source, request, &sender).await
+    Ok(Listener::start(source, request, &sender).await?.into_response())
 }
 
 async fn follow(State(app): State<App>, sender: RequestSender, uri: Uri) -> Result<Response, ApiError> {
