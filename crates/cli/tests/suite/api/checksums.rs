@@ -72,11 +72,7 @@ fn a_checksums_file_and_a_release_of_them_may_say_so_much_and_no_more() {
 /// Names of `"` take two bytes each in JSON and three in a URL; letters outside ASCII take three a byte there.
 #[test]
 fn an_index_is_stored_up_to_two_mebibytes_as_it_is_written() {
-    let dir = tempfile::tempdir().unwrap();
-    let config = dir.path().join("config.toml");
-    std::fs::write(&config, "[limits]\nassets = 10000\n").unwrap();
-    let world =
-        World::start_with(|launch, _| launch.arg("--dev").args(["--config", config.to_str().unwrap()]));
+    let world = World::start_with(|launch, _| launch.arg("--dev").configured("[limits]\nassets = 10000\n"));
     world.activate("acme/app", &SignersFile::of(1, &[&alice()]), &[&alice()]);
     let index = world.index_path("acme/app/v1");
     for letter in ["a", "\"", "ü", "好"] {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::support::fake_forge::{Asset, FakeForge, ForgeAnswer, ForgeWorld, Kind, configure};
+use crate::support::fake_forge::{Asset, FakeForge, ForgeAnswer, ForgeWorld, Kind};
 use crate::support::{SignersFile, TestServer, alice};
 
 const TOKEN: &str = "ghp_s3cretS3cretS3cret0123456789abcdefgh";
@@ -126,7 +126,7 @@ fn a_token_file_that_is_missing_or_empty_stops_the_start() {
         forge.host(),
         path.to_str().unwrap()
     );
-    let server = TestServer::prepare(|launch| configure(launch, dir.path(), &text));
+    let server = TestServer::prepare(|launch| launch.configured(&text));
     let said = server.launch().refusal();
     assert!(said.contains("token"), "{said}");
     for content in ["", "\n", "two words\nand lines\n"] {

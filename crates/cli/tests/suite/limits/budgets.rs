@@ -1,7 +1,5 @@
 //! How much may be stored in a day, as the operator sets it in `[limits]`.
 
-use tempfile::TempDir;
-
 use crate::support::{
     Person, Reply, SignersFile, World, days_ago, fsck::fsck, metrics::Page, world::checksums,
 };
@@ -9,7 +7,6 @@ use crate::support::{
 struct Budgeted {
     world: World,
     alice: Person,
-    _dir: TempDir,
 }
 
 /// Releases that were accepted, and the first that was not.
@@ -28,14 +25,11 @@ const ENTRY_BYTES: u64 = "40000 v100\0".len() as u64 + 20;
 impl Budgeted {
     /// A server with these lines in `[limits]`, and more flags.
     fn start(lines: &str, flags: &[&str]) -> Self {
-        let dir = TempDir::new().unwrap();
-        let path = dir.path().join("countersign.toml");
-        std::fs::write(&path, format!("[limits]\n{lines}\n")).unwrap();
         let world = World::start_with(|launch, _| {
-            let launch = launch.args(["--config", path.to_str().unwrap()]).with_metrics();
+            let launch = launch.configured(&format!("[limits]\n{lines}\n")).with_metrics();
             launch.args(["--file-server", "*", "--allow-fetch", "127.0.0.1:*"]).args(flags.iter().copied())
         });
-        Self { world, alice: Person::named("alice"), _dir: dir }
+        Self { world, alice: Person::named("alice") }
     }
 
     fn metric(&self, name: &str) -> u64 {

@@ -4,7 +4,6 @@
 use std::{net::SocketAddr, thread::ScopedJoinHandle, time::Duration, time::Instant};
 
 use serde_json::json;
-use tempfile::TempDir;
 
 use crate::support::metrics::{Page, await_value};
 use crate::support::{
@@ -87,20 +86,17 @@ fn strangers_at_four_addresses_leave_turns_to_signers_and_to_other_strangers() {
 }
 
 /// A server with this configuration, behind a proxy that speaks for any number of addresses.
-fn behind_proxy(config: &str) -> (TestServer, SocketAddr, TempDir) {
-    let dir = TempDir::new().unwrap();
-    let path = dir.path().join("countersign.toml");
-    std::fs::write(&path, config).unwrap();
+fn behind_proxy(config: &str) -> (TestServer, SocketAddr) {
     let server = TestServer::start_with(|launch| {
-        launch.args(["--config", path.to_str().unwrap(), "--trusted-proxy", "127.0.0.1"]).with_metrics()
+        launch.configured(config).args(["--trusted-proxy", "127.0.0.1"]).with_metrics()
     });
     let metrics = server.metrics_address();
-    (server, metrics, dir)
+    (server, metrics)
 }
 
 #[test]
 fn addresses_that_hold_all_places_of_listeners_make_room_for_others() {
-    let (server, metrics, _dir) = behind_proxy("[limits]\nevent_listeners = 6\n");
+    let (server, metrics) = behind_proxy("[limits]\nevent_listeners = 6\n");
     let listen =
         |address: &str| EventStream::open(server.address(), &from(Request::get("/v1/events"), address));
     let mut crowd: Vec<_> = (0..6).map(|n| listen(&format!("198.51.100.{}", n % 2))).collect();
@@ -150,7 +146,7 @@ fn announce(
 
 #[test]
 fn bodies_that_do_not_arrive_make_room_for_others() {
-    let (server, metrics, _dir) = behind_proxy("");
+    let (server, metrics) = behind_proxy("");
     let begin = |address: &str| announce(&server, Some(address), "POST /v1/assets", |request| request);
     let hold = |n| {
         let mut connection = begin(&format!("198.51.100.{}", n % 2));
@@ -183,7 +179,7 @@ fn bodies_that_do_not_arrive_make_room_for_others() {
 
 #[test]
 fn no_body_is_received_before_the_head_is_plausible() {
-    let (server, metrics, _dir) = behind_proxy("");
+    let (server, metrics) = behind_proxy("");
     let routes = [
         "POST /v1/register_repo", "POST /v1/update_signers", "POST /v1/signatures", "POST /v1/revoke",
         "POST /v1/assets", "GET /v1/pending_signatures", "GET /v1/signatures/a", "GET /v1/files-to-sign/a",

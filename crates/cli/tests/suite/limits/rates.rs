@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tempfile::TempDir;
 
 use crate::support::{
     Connection, Person, Reply, Request, SignersFile, TestServer, World, machine_clock::MachineClock,
@@ -12,7 +11,6 @@ use crate::support::{
 /// What a server with limits runs on. Its time stands still, so that no allowance comes back while a test asks.
 struct Ground {
     clock: Option<MachineClock>,
-    _dir: TempDir,
 }
 
 impl Ground {
@@ -26,19 +24,15 @@ impl Ground {
 
 /// A server with these lines in `[rate_limits]`, and more flags.
 fn limited(lines: &str, flags: &[&str]) -> (TestServer, Ground) {
-    let dir = TempDir::new().unwrap();
-    let path = dir.path().join("countersign.toml");
-    std::fs::write(&path, format!("[rate_limits]\n{lines}\n")).unwrap();
-    let config = path.to_str().unwrap().to_owned();
     let clock = MachineClock::new();
     let server = TestServer::start_with(|launch| {
-        let launch = launch.args(["--config", &config]).args(flags.iter().copied());
+        let launch = launch.configured(&format!("[rate_limits]\n{lines}\n")).args(flags.iter().copied());
         match &clock {
             Some(clock) => clock.give_still_to(launch),
             None => launch,
         }
     });
-    (server, Ground { clock, _dir: dir })
+    (server, Ground { clock })
 }
 
 fn ping() -> Request {
@@ -151,13 +145,9 @@ fn requests_that_fail_to_authenticate_count_for_their_address() {
 
 #[test]
 fn requests_that_make_the_server_fetch_have_a_limit_of_their_own() {
-    let dir = TempDir::new().unwrap();
-    let config = dir.path().join("countersign.toml");
-    std::fs::write(&config, "[rate_limits]\nfetches_per_minute = 1\nfetches_burst = 2\n").unwrap();
     let world = World::start_with(|launch, _| {
-        let flags =
-            ["--config", config.to_str().unwrap(), "--file-server", "*", "--allow-fetch", "127.0.0.1:*"];
-        launch.args(flags)
+        let launch = launch.configured("[rate_limits]\nfetches_per_minute = 1\nfetches_burst = 2\n");
+        launch.args(["--file-server", "*", "--allow-fetch", "127.0.0.1:*"])
     });
     let (alice, bob) = (Person::named("alice"), Person::named("bob"));
     let file = SignersFile::of(1, &[&alice]);

@@ -4,9 +4,8 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::{io::Read as _, io::Write as _, time::Duration, time::Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tempfile::TempDir;
 
-use crate::support::{Connection, Launch, Person, Request, TestServer};
+use crate::support::{Connection, Person, Request, TestServer};
 
 /// Connections of the client that dribbles.
 const MANY: usize = 5_000;
@@ -68,10 +67,7 @@ fn thousands_of_half_sent_heads_and_bodies_keep_no_one_out() {
     assert_serves_others_meanwhile(&server, "GET /v1/ping HTTP/1.1\r\nhost: localhost\r\nx-slow: ");
     drop(server);
 
-    let dir = TempDir::new().unwrap();
-    let config = dir.path().join("countersign.toml");
-    std::fs::write(&config, "[rate_limits]\nenabled = false\n").unwrap();
-    let server = TestServer::start_with(|launch| launch.args(["--config", config.to_str().unwrap()]));
+    let server = TestServer::start_with(|launch| launch.configured("[rate_limits]\nenabled = false\n"));
     let signed = Person::named("mallory").sign(Request::new("POST", "/v1/assets"));
     let headers: String = signed.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let head = format!("POST /v1/assets HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n{headers}\r\n");
@@ -80,10 +76,8 @@ fn thousands_of_half_sent_heads_and_bodies_keep_no_one_out() {
 
 #[test]
 fn silent_connections_beyond_the_limit_of_an_address_make_room() {
-    let dir = TempDir::new().unwrap();
-    let config = dir.path().join("countersign.toml");
-    std::fs::write(&config, "[connections]\nmax = 100\nper_address = 10\n").unwrap();
-    let server = TestServer::start_with(|launch: Launch| launch.args(["--config", config.to_str().unwrap()]));
+    let config = "[connections]\nmax = 100\nper_address = 10\n";
+    let server = TestServer::start_with(|launch| launch.configured(config));
     let mut kept = Connection::open(server.address());
     let ask = |connection: &mut Connection| {
         connection.write("GET /v1/ping HTTP/1.1\r\nhost: localhost\r\n\r\n");

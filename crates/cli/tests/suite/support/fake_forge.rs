@@ -2,7 +2,7 @@
 //! describe them.
 
 pub(crate) use self::forge::{Asset, FakeForge, ForgeAnswer, GateKeeper, KINDS, Kind};
-pub(crate) use self::world::{ForgeWorld, configure};
+pub(crate) use self::world::ForgeWorld;
 
 mod forge;
 mod world;

@@ -67,13 +67,11 @@ impl LogScene {
         let place = config.path().join("log.key");
         let keys = Computer::offline();
         fs::copy(keys.key_of("log"), &place).expect("a key");
-        let file = config.path().join("countersign.toml");
         let table = format!(
             "[log]\norigin = \"{ORIGIN}\"\nkey_file = \"{}\"\ncheckpoint_seconds = 1\n",
             text(&place)
         );
-        fs::write(&file, table).expect("a file");
-        let world = World::start_with(|launch, _| launch.arg("--dev").args(["--config", text(&file)]));
+        let world = World::start_with(|launch, _| launch.arg("--dev").configured(&table));
         world.activate("acme/app", &Self::signers(transparency), &[&alice()]);
         for version in ["1.0", "2.0"] {
             add_files(&world, &dir(version), &[("app.tar.gz", &content(version))], &[&alice()]);

@@ -28,10 +28,8 @@ pub(crate) fn prepare_impatient(origin: &str, max_lag_seconds: u64) -> TestServe
 }
 
 pub(crate) fn launch_impatient(origin: &str, data_dir: &Path, max_lag_seconds: u64) -> Launch {
-    let config = data_dir.with_extension("toml");
-    std::fs::write(&config, format!("[mirror]\nmax_lag_seconds = {max_lag_seconds}\n"))
-        .expect("a writable directory");
-    Launch::mirror(origin, data_dir).args(["--config", config.to_str().expect("a plain name")])
+    let config = format!("[mirror]\nmax_lag_seconds = {max_lag_seconds}\n");
+    Launch::mirror(origin, data_dir).configured(&config)
 }
 
 /// The newest commit on disk; `None` before the first.

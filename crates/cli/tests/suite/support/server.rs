@@ -70,6 +70,14 @@ impl Launch {
         args.into_iter().fold(self, Self::arg)
     }
 
+    /// With this configuration file, beside its data directory.
+    #[track_caller]
+    pub(crate) fn configured(self, text: &str) -> Self {
+        let path = Path::new(self.data_dir()).with_extension("toml");
+        std::fs::write(&path, text).expect("a writable directory");
+        self.args(["--config", path_text(&path)])
+    }
+
     /// With metrics on a free port ([`TestServer::metrics_address`]).
     pub(crate) fn with_metrics(self) -> Self {
         self.args(["--metrics-listen", "127.0.0.1:0"])

@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use tempfile::TempDir;
-
 use super::{Person, SignersFile, World, receiver::Receiver, waiting::wait_until};
 
 pub(crate) const SECRET: &str = "a secret of thirty-two characters";
@@ -11,7 +9,6 @@ pub(crate) const SECRET: &str = "a secret of thirty-two characters";
 /// A world whose server has a configuration file, which can be changed before the next start.
 pub(crate) struct HookedWorld {
     pub(crate) world: World,
-    dir: TempDir,
 }
 
 impl HookedWorld {
@@ -23,19 +20,17 @@ impl HookedWorld {
 
     #[track_caller]
     pub(crate) fn start_with(config: &str, flags: &[&str]) -> Self {
-        let dir = TempDir::new().expect("a temporary directory");
-        std::fs::write(dir.path().join("countersign.toml"), config).expect("it can be written");
-        let path = dir.path().join("countersign.toml").to_str().expect("a plain name").to_owned();
         let world = World::start_with(|launch, files| {
             let port = files.port().to_string();
-            let launch = launch.args(["--config", &path]);
+            let launch = launch.configured(config);
             flags.iter().fold(launch, |launch, flag| launch.arg(&flag.replace("PORT", &port)))
         });
-        Self { world, dir }
+        Self { world }
     }
 
     pub(crate) fn configure(&self, config: &str) {
-        std::fs::write(self.dir.path().join("countersign.toml"), config).expect("it can be written");
+        let file = self.world.server.data_dir().with_extension("toml");
+        std::fs::write(file, config).expect("it can be written");
     }
 
     pub(crate) fn progress_file(&self, name: &str) -> PathBuf {

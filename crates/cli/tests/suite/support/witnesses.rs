@@ -84,9 +84,7 @@ impl LogSetup {
                 std::fs::write(&path, witnesses).expect("a writable directory");
                 config += &format!("witnesses_file = \"{}\"\n", text(&path));
             }
-            let path = dir.with_extension("toml");
-            std::fs::write(&path, config).expect("a writable directory");
-            Launch::serve(dir).args(["--dev", "--config", text(&path)]).with_metrics().at(address)
+            Launch::serve(dir).arg("--dev").configured(&config).with_metrics().at(address)
         });
         World { server, files: FileServer::start() }
     }

@@ -3,13 +3,11 @@
 use serde_json::json;
 
 use super::forge::{FakeForge, Kind};
-use crate::support::{Launch, Person, Reply, Request, SignersFile, World, alice};
+use crate::support::{Person, Reply, Request, SignersFile, World, alice};
 
 pub(crate) struct ForgeWorld {
     pub(crate) world: World,
     pub(crate) forge: FakeForge,
-    /// Holds the configuration for as long as the server may be started again.
-    _dir: tempfile::TempDir,
 }
 
 impl ForgeWorld {
@@ -22,13 +20,11 @@ impl ForgeWorld {
     /// `entry` follows in the forge's table, `tables` stands after it.
     #[track_caller]
     pub(crate) fn start_with(forge: FakeForge, entry: &str, tables: &str, flags: &[&str]) -> Self {
-        let dir = tempfile::TempDir::new().expect("a temporary directory");
         let host = forge.host();
         let kind = forge.kind.name();
         let text = format!("[[forge]]\nhost = \"{host}\"\nkind = \"{kind}\"\n{entry}\n{tables}\n");
-        let world =
-            World::start_with(|launch, _| configure(launch, dir.path(), &text).args(flags.iter().copied()));
-        Self { world, forge, _dir: dir }
+        let world = World::start_with(|launch, _| launch.configured(&text).args(flags.iter().copied()));
+        Self { world, forge }
     }
 
     /// With an active project `acme/app` of alice.
@@ -82,10 +78,4 @@ impl ForgeWorld {
         assert!(!stored.iter().any(|path| path.contains("/releases/")), "nothing is stored: {message}");
         message
     }
-}
-
-pub(crate) fn configure(launch: Launch, dir: &std::path::Path, text: &str) -> Launch {
-    let path = dir.join("countersign.toml");
-    std::fs::write(&path, text).expect("a writable directory");
-    launch.args(["--config", path.to_str().expect("a plain name")])
 }
