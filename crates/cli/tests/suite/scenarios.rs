@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! config: [limits]\nassets = 2                           the configuration file, as the first line
-//! TEAM: artifact 2 alice bob=Bob, admin 1 alice, days 5  a signers file, dated days before a fixed day; `=` for a name, `delay 48`, `servers URL`, `builders 1 carol *.zip` or `required-builders 1 carol`
+//! TEAM: artifact 2 alice bob=Bob, admin 1 alice, days 5  a signers file, dated days before a fixed day; `=` for a name, `delay 48`, `servers URL`, `formats ssh`, `builders 1 carol *.zip` or `required-builders 1 carol`
 //! alice registers PROJECT TEAM                           its file is published and registered; `proposes` for an update
 //! everyone signs PATH: alice bob                         each in turn, and only the last one makes it complete
 //! alice signs PATH
@@ -55,7 +55,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::support::client::{Computer, Ran, add_files, put_release, text};
-use crate::support::html::{Html, key_page, open_with_script, short_key, visit};
+use crate::support::html::{Html, key_page, open_with_script, percent_encode, short_key, visit};
 use crate::support::objections::{object, rebuild, withdraw};
 use crate::support::people::{new_nonce, seconds_ago};
 use crate::support::{
@@ -68,7 +68,6 @@ struct Play {
     /// The clock of the server and of all computers, if the scenario sets it.
     clock: Option<MachineClock>,
     computers: BTreeMap<String, Computer>,
-    _config: TempDir,
     teams: BTreeMap<String, SignersFile>,
     asked: usize,
     etag: String,
@@ -87,19 +86,15 @@ enum Told {
 #[track_caller]
 fn play(text: &str) {
     let config = text.lines().find_map(|line| line.strip_prefix("config: ")).unwrap_or_default();
-    let dir = TempDir::new().expect("a temporary directory");
-    let file = dir.path().join("countersign.toml");
-    std::fs::write(&file, config.replace("\\n", "\n")).expect("a configuration file");
-    let config = file.to_str().expect("a plain name");
     let clock = text.starts_with("clock\n").then(MachineClock::new);
     let Some(clock) = clock.map_or(Some(None), |clock| clock.map(Some)) else { return };
     // It keeps its address when it is started again, for the computers that know it.
     let world = World::start_with(|launch, _| {
-        let launch = launch.args(["--dev", "--config", config]).at(free_address());
+        let launch = launch.arg("--dev").configured(&config.replace("\\n", "\n")).at(free_address());
         clock.iter().fold(launch, |launch, clock| clock.give_to(launch))
     });
     let (computers, teams, asked, etag) = Default::default();
-    let mut play = Play { world, clock, computers, _config: dir, teams, asked, etag, sent: None };
+    let mut play = Play { world, clock, computers, teams, asked, etag, sent: None };
     let is_step = |line: &str| !line.is_empty() && !line.starts_with('#') && !line.starts_with("config: ");
     for (number, line) in text.lines().enumerate().filter(|(_, line)| is_step(line)) {
         println!("{}: {line}", number + 1);
@@ -347,7 +342,7 @@ impl Play {
             ["ssh-key", name] => person(name).ssh_key(),
             ["short-key", name] => short_key(&person(name)),
             ["key-page", name] => key_page(&person(name)),
-            ["url", ..] => percent_encode(&self.value_of(of("url"))),
+            ["url", ..] => percent_encode(&self.value_of(of("url")), ""),
             ["upper", ..] => self.value_of(of("upper")).to_uppercase(),
             ["file", team] => String::from_utf8(self.teams[*team].bytes()).expect("JSON"),
             ["file-digest", team] => Sha512::of(&self.teams[*team].bytes()).to_prefixed(),
@@ -395,16 +390,11 @@ fn words(command: &str) -> Vec<String> {
     words.into_iter().flatten().collect()
 }
 
-fn percent_encode(text: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    text.bytes().map(|b| if is_plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
-}
-
 /// One more role of a signers file, or its date.
 fn add_role(file: SignersFile, part: &str) -> SignersFile {
     let words: Vec<&str> = part.split(' ').collect();
-    if let ["servers", urls @ ..] = words.as_slice() {
-        return file.with("servers", json!(urls));
+    if let [field @ ("servers" | "formats"), values @ ..] = words.as_slice() {
+        return file.with(field, json!(values));
     }
     let number = words[1].parse::<i64>().expect("a number");
     let (patterns, names): (Vec<&str>, Vec<&str>) = words[2..].iter().partition(|word| word.contains('*'));
@@ -607,8 +597,8 @@ macro_rules! scenarios {
 
 scenarios! {
     activity addresses badges blocked capped catalogue chains changes checksums client_bundle client_config
-    client_detached client_download client_finding client_flow client_incident client_init client_keygen
+    client_detached client_download client_finding client_flow client_formats client_incident client_init client_jobs client_keygen
     client_names client_objections client_output client_rebuilds client_replaced client_revoke client_rotation client_servers client_several
-    client_sign client_signers client_veto client_whole files names objections objections_pages operator pages
+    client_sign client_signers client_veto client_whole files lookalikes names objections objections_pages operator pages
     questions rebuilds rebuilds_pages releases requests revocations signatures signers signers_files verify_page whole_host
 }

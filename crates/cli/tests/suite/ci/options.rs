@@ -1,30 +1,9 @@
-//! What jobs have: `--outputs` and `--if-needed` of the client (D107), and the form of the scripts.
+//! What jobs have: `--if-needed` of the client (D107), and the form of the scripts. `--outputs` is in `client_jobs.txt`.
 
 use std::process::Command;
 
 use super::{Scene, runner::root};
 use crate::support::{Person, fake_forge::Asset, fake_forge::Kind};
-
-#[test]
-fn results_are_appended_as_lines() {
-    let scene = Scene::start(Kind::GitHub);
-    let url = scene.publish("v1.0");
-    let (computer, index) = (&scene.computer, scene.index("v1.0"));
-    computer.write("out", "BEFORE=1\n");
-    computer.run_as("ci", &["release", &url, "--outputs", "out"]).ok();
-    computer.run(&["status", &index, "--outputs", "out"]).ok();
-    computer.run(&["status", "--wait", "--timeout", "1s", &index, "--outputs", "out"]).failed(6);
-    scene.sign("v1.0");
-    computer.run(&["status", "--wait", &index, "--outputs", "out"]).ok();
-    computer.run(&["download", &url, "-o", "dist"]).ok();
-    computer.run(&["verify", "dist", "--release", &index, "--whole", "--outputs", "out"]).ok();
-    let page = format!("{}/p/{index}", scene.server());
-    let state = |state| format!("COUNTERSIGN_INDEX={index}\nCOUNTERSIGN_STATE={state}\n");
-    let states: String = ["waiting", "waiting", "complete", "verified"].into_iter().map(state).collect();
-    let expected = format!("BEFORE=1\nCOUNTERSIGN_INDEX={index}\nCOUNTERSIGN_PAGE={page}\n{states}");
-    assert_eq!(String::from_utf8(computer.read("out")).unwrap(), expected);
-    computer.run(&["status", &index, "--outputs", "no/such/dir"]).failed(1);
-}
 
 #[test]
 fn a_signer_with_if_needed_replaces_no_signed_index() {

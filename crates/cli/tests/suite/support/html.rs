@@ -184,3 +184,10 @@ fn unescape(text: &str) -> String {
     assert!(!text.contains('>'), "{text:?}");
     text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
 }
+
+/// As a part of a URL, in which these characters may stand as they are, beside those that always may.
+pub(crate) fn percent_encode(text: &str, kept: &str) -> String {
+    let is_plain =
+        |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || kept.as_bytes().contains(&byte);
+    text.bytes().map(|b| if is_plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
+}

@@ -42,12 +42,8 @@ pub(crate) fn withdraw(world: &World, by: &Person, path: &str) -> Reply {
 
 /// The text of an objection to the index, made now.
 pub(crate) fn objection(world: &World, path: &str, text: Option<&str>) -> String {
-    objection_at(world, path, text, now())
-}
-
-pub(crate) fn objection_at(world: &World, path: &str, text: Option<&str>, at: Timestamp) -> String {
     let digest = digest_of(world, path);
-    json!({ "objection": text, "subject_digest": digest, "timestamp": at.to_string() }).to_string()
+    json!({ "objection": text, "subject_digest": digest, "timestamp": now().to_string() }).to_string()
 }
 
 pub(crate) fn objection_body(by: &Person, path: &str, document: &str) -> Value {

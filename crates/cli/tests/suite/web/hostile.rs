@@ -4,8 +4,7 @@
 use serde_json::{Value, json};
 
 use super::named;
-use crate::support::client::{Computer, put_release};
-use crate::support::html::{Html, key_page, open, short_key, visit};
+use crate::support::html::{Html, key_page, open, percent_encode, short_key, visit};
 use crate::support::{Person, SignersFile, World, days_ago};
 
 const ATTACKS: [&str; 6] = [
@@ -80,13 +79,13 @@ fn reasons_files_and_directories_are_text_and_their_addresses_lead_there() {
 
     let names = ["a\"b'c <img src=x onerror=alert(1)>", "1.0?x=1#y", "100%25", "$(reboot);'x'", "ünï çode"];
     for name in names {
-        let encoded = percent_encode(name);
+        let encoded = percent_encode(name, "/");
         world.files.put(&format!("/acme/app/{encoded}/SHA256SUMS"), format!("{}  x.gz\n", "a".repeat(64)));
         let url = world.files.url(&format!("/acme/app/{encoded}/SHA256SUMS"));
         let answer = world.register_assets(&alice, &[&url]).ok();
         let index = answer["index_file_path"].as_str().unwrap().to_owned();
         assert_eq!(index, world.index_path(&format!("acme/app/{name}")));
-        let target = format!("/p/{}", percent_encode(&index));
+        let target = format!("/p/{}", percent_encode(&index, "/"));
         let page = open(&world.server, &target);
         let quoted = format!("'{}'", index.replace('\'', "'\\''"));
         page.says(&[name, &format!("countersign sign {quoted} --server http://localhost")]);
@@ -94,63 +93,21 @@ fn reasons_files_and_directories_are_text_and_their_addresses_lead_there() {
     }
 }
 
-/// Slashes stay: they separate.
-fn percent_encode(text: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
-    text.bytes().map(|b| if is_plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
-}
-
 #[test]
 fn what_was_searched_for_and_a_path_that_is_not_there_are_text() {
     let world = World::start();
     for attack in ATTACKS.iter().chain(&["\u{202e}evil"]) {
-        let page = visit(&world.server, &format!("/projects?q={}", percent_encode(attack)));
+        let page = visit(&world.server, &format!("/projects?q={}", percent_encode(attack, "/")));
         assert_eq!(page.status, 200);
         page.says(&[&attack.replace('\u{202e}', "\\u{202e}")]);
         assert!(page.text.contains("name=\"q\" value=\""));
     }
     for attack in ATTACKS.iter().chain(&["a\u{202e}b", "..\u{200b}"]) {
-        let page = visit(&world.server, &format!("/p/{}", percent_encode(attack)));
+        let page = visit(&world.server, &format!("/p/{}", percent_encode(attack, "/")));
         assert!(matches!(page.status, 400 | 404), "{attack}");
-        visit(&world.server, &format!("/{}", percent_encode(attack)));
+        visit(&world.server, &format!("/{}", percent_encode(attack, "/")));
     }
     for path in ["a/../b", ".git/x", "a//b", "%00", "%FF", "a%5Cb"] {
         assert_eq!(visit(&world.server, &format!("/p/{path}")).status, 400, "{path}");
     }
-}
-
-/// D228: the Cyrillic letter looks like the `a` of the project that visitors know.
-#[test]
-fn a_name_that_looks_like_another_one_is_marked_wherever_it_is_shown() {
-    let world = World::start();
-    let computer = Computer::of(&world.server);
-    for project in ["acme/app", "acme/%D0%B0pp"] {
-        let url = world.publish(project, &SignersFile::of(1, &[&Person::named("alice")]));
-        computer.run_as("alice", &["register", &url]).ok();
-        computer.sign_all(&["alice"]);
-    }
-    let sums = put_release(&world.files, "acme/%D0%B0pp/1.%D0%BE", &[("file", b"content")]);
-    computer.run_as("alice", &["release", "--checksums", &sums]).ok();
-    let mark = "acme/\u{430}pp (with U+0430)";
-    for target in ["/", "/projects", "/activity", "/projects?search=pp"] {
-        open(&world.server, target).says(&[mark]);
-    }
-    let (project, index) = (world.id("acme/%D0%B0pp"), world.index_path("acme/%D0%B0pp/1.%D0%BE"));
-    for target in ["", "/svc.activity", "/svc.signers.history.json"] {
-        open(&world.server, &format!("/p/{project}{target}")).says(&[mark, "\u{430}pp (with U+0430)"]);
-    }
-    open(&world.server, &format!("/p/{index}")).says(&[mark, "1.\u{43e} (with U+043E)"]);
-    let feed = format!("/p/{project}/svc.activity.atom");
-    for (target, mark) in [(feed, mark), (format!("/verify?path={index}"), "(with U+0430, U+043E)")] {
-        let text = world.server.get(&target).text();
-        assert!(text.contains(mark), "{text}");
-    }
-    // The one that it looks like has no mark.
-    open(&world.server, &format!("/p/{}", world.id("acme/app"))).lacks(&["(with U+"]);
-
-    // A signer and a downloader read it as well.
-    let review = computer.run_as("alice", &["sign", "--all", "--yes"]).ok();
-    review.says(&["acme/\u{430}pp (with U+0430)", "(with U+0430, U+043E)"]);
-    let user = Computer::of(&world.server);
-    user.download(&world.files.url("/acme/%D0%B0pp/1.%D0%BE/file")).ok().says(&["(with U+0430, U+043E)"]);
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::support::html::open;
 use crate::support::mirrors::{start_mirror, url_of};
 use crate::support::witnesses::{LogSetup, ORIGIN, TestWitness, log_key_of};
-use crate::support::{Request, SignersFile, TestServer, World, alice, metrics::free_address};
+use crate::support::{Request, SignersFile, TestServer, alice, metrics::free_address};
 use crate::support::{waiting::wait_until, witnesses::start_witnessed};
 
 fn status(server: &TestServer, more: &[&str]) -> String {
@@ -79,15 +79,6 @@ fn the_page_of_the_log_and_the_command_say_the_same() {
     let summary = status_json(&world.server);
     assert!(summary["witnesses"][0]["cosigned_at"].is_string(), "{summary}");
     open(&world.server, "/log").says(&["from before this start", "since the start at "]);
-}
-
-#[test]
-fn a_server_without_a_log_says_how_to_get_one() {
-    let world = World::start();
-    open(&world.server, "/log")
-        .says(&["keeps no log", "countersign admin log init"])
-        .lacks(&["Become a witness"]);
-    assert_mentions(&status(&world.server, &[]), &["keeps no log", "countersign admin log init"]);
 }
 
 #[test]
