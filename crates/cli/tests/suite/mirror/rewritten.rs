@@ -127,8 +127,12 @@ fn an_origin_that_was_restored_is_waited_for_until_it_goes_another_way() {
 fn another_repository_is_refused_from_its_first_commit_on() {
     let mut world = origin();
     // Servers that begin in the same second begin with the same commit, unless their operators have other names.
-    let named = "[commits]\nname = \"Another\"\n";
-    let other = TestServer::start_with(|launch| launch.arg("--dev").configured(named));
+    let other = TestServer::start_with(|launch| {
+        let dir = world.server.data_dir();
+        let config = dir.with_extension("toml");
+        std::fs::write(&config, "[commits]\nname = \"Another\"\n").unwrap();
+        launch.args(["--dev", "--config", config.to_str().unwrap()])
+    });
     let mut mirror = start_mirror(&url_of(&world.server));
     await_same(&mirror, &world.server);
     mirror.stop();
