@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! config: [limits]\nassets = 2                           the configuration file, as the first line
-//! TEAM: artifact 2 alice bob=Bob, admin 1 alice, days 5  a signers file, dated days before a fixed day; `=` for a name, `delay 48`, `servers URL`, `formats ssh`, `builders 1 carol *.zip` or `required-builders 1 carol`
+//! TEAM: artifact 2 alice bob=Bob, admin 1 alice, days 5  a signers file, dated days before a fixed day; `=` for a name, `delay 48`, `servers URL`, `builders 1 carol *.zip`, `required-builders 1 carol`, `formats ssh` or `witnesses 2`
 //! alice registers PROJECT TEAM                           its file is published and registered; `proposes` for an update
 //! everyone signs PATH: alice bob                         each in turn, and only the last one makes it complete
 //! alice signs PATH
@@ -21,9 +21,10 @@
 //! page TARGET                                            as a browser asks: its words, `-> TARGET` for links, `raw TEXT`
 //! operator block THING                                   `countersign admin`, answered with an exit code and what it says
 //! alice $ sign PATH --yes                                the client with alice's key; `$ ` without a key
-//! alice@away $ COMMAND                                   on another computer; `away` reaches no server, `new` was told of none
+//! alice@away $ COMMAND                                   on another computer; `away` reaches no server, `new` to `new5` were told of none
 //! write NAME: TEXT, holds NAME: TEXT, lists: NAMES       files of a computer, also as `write@away`; `carry NAMES: away there`
 //! sh: COMMANDS                                           of a shell, in a computer's directory, with $CONFIG for its settings
+//! sh alice: countersign COMMAND                          where `countersign` is the client, with alice's key
 //! pins: FIELDS                                           what its file of pins has, in JSON; `pins: none` for no file
 //! serve PATH: TEXT                                       on the file server; `\n` for a line break
 //! publish DIR: NAME=TEXT NAME=TEXT                       files and SHA256SUMS; `release DIR by alice bob` signs them
@@ -41,12 +42,12 @@
 //! and `{key-page NAME}` for keys, `{sig NAME PATH}` for a signature over a stored file, `{sig NAME 'TEXT'}` for one over a
 //! text, `{base64 PATH}`, `{digest PATH}`, `{sha512 PATH}` and `{blob PATH}` for a stored file, `{file TEAM}` for a signers
 //! file, and as `{json TEAM}` in JSON, `{file-digest TEAM}` for its digest, `{sum CONTENT}` for the digest in a checksums file, `{repeat 64 a}` for a long text, `{char 202e}` for one that cannot be seen,
-//! `{head}` for the newest commit, and `{etag}` for the last tag of an answer, `{server}` for its address, `{sha256 TEXT}`
+//! `{head}` for the newest commit, and `{etag}` for the last tag of an answer, `{server}` for its address, `{repository}` for its repository, `{text NAME}` for a file of the computer `home`, `{sha256 TEXT}`
 //! for a digest, `{log-key}`, `{log-key ORIGIN}` of another log and `{witness-key 1}`, `{key-file NAME}` for a private key, `{accepted DIR}` for since when the
 //! computer `home` trusts a project. `{url NAME}` and `{upper NAME}` write any of them in percent code and in
 //! capitals.
 
-use std::{collections::BTreeMap, process::Command};
+use std::{collections::BTreeMap, path::Path, process::Command, process::Stdio};
 
 use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
 use countersign_core::values::{digest::Sha256, digest::Sha512, key::encode_base64};
@@ -55,6 +56,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::support::client::{Computer, Ran, add_files, put_release, text};
+use crate::support::environment::clear_environment;
 use crate::support::html::{Html, key_page, open_with_script, percent_encode, short_key, visit};
 use crate::support::objections::{object, rebuild, withdraw};
 use crate::support::people::{new_nonce, seconds_ago};
@@ -142,20 +144,27 @@ impl Play {
             let signers: Vec<Person> = rest.split(' ').map(person).collect();
             return self.world.sign_all(path, &signers.iter().collect::<Vec<_>>());
         }
-        let text = rest.replace("\\n", "\n");
+        let content = rest.replace("\\n", "\n");
         let (verb, noun) = name.split_once(' ').unwrap_or((name, ""));
         let (verb, computer) = verb.split_once('@').unwrap_or((verb, "home"));
         match verb {
-            "write" => return drop(self.computer(computer).write(noun, text)),
+            "write" => return drop(self.computer(computer).write(noun, content)),
             "holds" => {
                 let found = String::from_utf8(self.computer(computer).read(noun)).expect("text");
-                return assert_eq!(found, text, "{line}");
+                return assert_eq!(found, content, "{line}");
             }
             "sh" => {
                 let computer = self.computer(computer);
                 let mut shell = Command::new("sh");
-                shell.args(["-ec", rest]).current_dir(computer.path("")).env("CONFIG", computer.config());
-                return assert!(shell.status().is_ok_and(|status| status.success()), "{line}");
+                clear_environment(&mut shell);
+                computer.settle(&mut shell);
+                let program = Path::new(env!("CARGO_BIN_EXE_countersign")).parent().expect("a directory");
+                let path = format!("{}:{}", text(program), std::env::var("PATH").unwrap_or_default());
+                shell.args(["-ec", rest]).env("CONFIG", computer.config()).env("PATH", path);
+                if !noun.is_empty() {
+                    shell.env("COUNTERSIGN_KEY", computer.key_of(noun));
+                }
+                return drop(Ran::of(shell.stdin(Stdio::null())).ok());
             }
             "pins" if rest == "none" => {
                 return assert!(!self.computer(computer).config().join("trust.json").exists(), "{line}");
@@ -171,17 +180,17 @@ impl Play {
                 let names: Vec<&str> = noun.split(' ').collect();
                 return self.computers[from].carry(&self.computers[to], &names);
             }
-            "publish" => return drop(put_release(&self.world.files, noun, &content(rest))),
+            "publish" => return drop(put_release(&self.world.files, noun, &named(rest))),
             "release" => {
                 let (dir, signers) = noun.split_once(" by ").expect("signers");
                 let signers: Vec<Person> = signers.split(' ').map(person).collect();
                 let signers: Vec<&Person> = signers.iter().collect();
-                return drop(add_files(&self.world, dir, &content(rest), &signers));
+                return drop(add_files(&self.world, dir, &named(rest), &signers));
             }
             _ => {}
         }
         if let Some(path) = name.strip_prefix("serve ") {
-            return self.world.files.put(path, text);
+            return self.world.files.put(path, content);
         }
         if let Some(path) = name.strip_prefix("upstream ") {
             let answer = match rest {
@@ -269,7 +278,7 @@ impl Play {
     fn computer(&mut self, name: &str) -> &Computer {
         let server = &self.world.server;
         self.computers.entry(name.to_owned()).or_insert_with(|| match name {
-            "away" | "new" => Computer::offline(),
+            "away" | "new" | "new2" | "new3" | "new4" | "new5" => Computer::offline(),
             _ => Computer::of(server),
         })
     }
@@ -280,7 +289,11 @@ impl Play {
         let args = words(command);
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let computer = self.computer(place);
-        let mut command = if place == "new" { computer.newcomer(&args) } else { computer.command(&args) };
+        let mut command = if place.trim_end_matches(char::is_numeric) == "new" {
+            computer.newcomer(&args)
+        } else {
+            computer.command(&args)
+        };
         if !who.is_empty() {
             command.env("COUNTERSIGN_KEY", computer.key_of(who));
         }
@@ -319,6 +332,8 @@ impl Play {
             ["etag"] => self.etag.clone(),
             ["head"] => self.head().expect("a commit"),
             ["files"] => world.files.url(""),
+            ["repository"] => text(&world.server.repository()).to_owned(),
+            ["text", ..] => String::from_utf8(self.computers["home"].read(of("text"))).expect("text"),
             ["server"] => format!("http://{}", world.server.address()),
             ["log-key"] => log_key().to_string(),
             ["log-key", origin] => {
@@ -369,7 +384,7 @@ impl Play {
 }
 
 /// `NAME=TEXT NAME=TEXT`
-fn content(list: &str) -> Vec<(&str, &[u8])> {
+fn named(list: &str) -> Vec<(&str, &[u8])> {
     let parts = list.split(' ').map(|part| part.split_once('=').expect("NAME=TEXT"));
     parts.map(|(name, text)| (name, text.as_bytes())).collect()
 }
@@ -409,20 +424,29 @@ fn add_role(file: SignersFile, part: &str) -> SignersFile {
             None => signer(&person(name).key()),
         })
         .collect();
-    let group = json!([{ "threshold": number, "signers": signers }]);
+    let group = json!({ "threshold": number, "signers": signers });
     match words[0] {
-        "artifact" => file.with("artifact_signers", group),
-        "admin" => file.with("admin_keys", group),
-        "master" => file.with("master_keys", group),
-        "revocation" => file.with("revocation_keys", group),
+        "artifact" => file.and("artifact_signers", group),
+        "admin" => file.and("admin_keys", group),
+        "master" => file.and("master_keys", group),
+        "revocation" => file.and("revocation_keys", group),
         "builders" | "required-builders" => {
-            let mut rebuilds = json!({ "builders": group, "required": words[0] == "required-builders" });
+            let mut rebuilds = json!({ "builders": [group], "required": words[0] == "required-builders" });
             if !patterns.is_empty() {
                 rebuilds["files"] = json!(patterns);
             }
             file.with("rebuilds", rebuilds)
         }
         "registrars" => file.with("registrars", json!(signers)),
+        "witnesses" => {
+            let keys = [1, 2, 3].map(|n| witness_key(n).to_string());
+            let witnesses = json!([{ "threshold": number, "keys": keys }]);
+            let log = log_key().to_string();
+            file.with(
+                "transparency",
+                json!({ "log": log, "witnesses": witnesses, "max_age_seconds": 86_400 }),
+            )
+        }
         "delay" => file.with("rotation_delay_hours", json!(number)),
         "days" => file.redated(days_ago(number)),
         other => panic!("no part of a team: {other}"),
@@ -597,8 +621,6 @@ macro_rules! scenarios {
 
 scenarios! {
     activity addresses badges blocked capped catalogue chains changes checksums client_bundle client_config
-    client_detached client_download client_finding client_flow client_formats client_incident client_init client_jobs client_keygen
-    client_names client_objections client_output client_rebuilds client_replaced client_revoke client_rotation client_servers client_several
-    client_sign client_signers client_veto client_whole files lookalikes names objections objections_pages operator pages
+    client_detached client_download client_finding client_flow client_formats client_idle client_incident client_init client_jobs client_keygen client_names client_objections client_output client_plan client_rebuilds client_replaced client_revoke client_rotation client_servers client_several client_sign client_signers client_veto client_whole files lookalikes names objections objections_pages operator pages
     questions rebuilds rebuilds_pages releases requests revocations signatures signers signers_files verify_page whole_host
 }

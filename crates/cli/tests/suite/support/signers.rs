@@ -43,9 +43,13 @@ impl SignersFile {
         self.group("revocation_keys", threshold, signers)
     }
 
-    fn group(mut self, role: &str, threshold: usize, signers: &[&Person]) -> Self {
+    fn group(self, role: &str, threshold: usize, signers: &[&Person]) -> Self {
         let signers: Vec<_> = signers.iter().map(|person| signer(&person.key())).collect();
-        let group = json!({ "threshold": threshold, "signers": signers });
+        self.and(role, json!({ "threshold": threshold, "signers": signers }))
+    }
+
+    /// One more group of a role.
+    pub(crate) fn and(mut self, role: &str, group: Value) -> Self {
         match &mut self.json[role] {
             Value::Array(groups) => groups.push(group),
             role => *role = json!([group]),
