@@ -21,7 +21,7 @@
 //! page TARGET                                            as a browser asks: its words, `-> TARGET` for links, `raw TEXT`
 //! operator block THING                                   `countersign admin`, answered with an exit code and what it says
 //! alice $ sign PATH --yes                                the client with alice's key; `$ ` without a key
-//! alice@away $ COMMAND                                   on another computer; `away` reaches no server, `new` to `new5` were told of none
+//! alice@away $ COMMAND                                   on another computer; `away` reaches no server, `new` to `new6` were told of none
 //! write NAME: TEXT, holds NAME: TEXT, lists: NAMES       files of a computer, also as `write@away`; `carry NAMES: away there`
 //! sh: COMMANDS                                           of a shell, in a computer's directory, with $CONFIG for its settings
 //! sh alice: countersign COMMAND                          where `countersign` is the client, with alice's key
@@ -278,7 +278,7 @@ impl Play {
     fn computer(&mut self, name: &str) -> &Computer {
         let server = &self.world.server;
         self.computers.entry(name.to_owned()).or_insert_with(|| match name {
-            "away" | "new" | "new2" | "new3" | "new4" | "new5" => Computer::offline(),
+            "away" | "new" | "new2" | "new3" | "new4" | "new5" | "new6" => Computer::offline(),
             _ => Computer::of(server),
         })
     }
@@ -621,6 +621,9 @@ macro_rules! scenarios {
 
 scenarios! {
     activity addresses badges blocked capped catalogue chains changes checksums client_bundle client_config
-    client_detached client_download client_finding client_flow client_formats client_idle client_incident client_init client_jobs client_keygen client_names client_objections client_output client_plan client_rebuilds client_replaced client_revoke client_rotation client_servers client_several client_sign client_signers client_veto client_whole files lookalikes names objections objections_pages operator pages
+    client_detached client_download client_export client_finding client_flow client_formats client_idle
+    client_incident client_init client_jobs client_keygen client_names client_objections client_output client_plan
+    client_rebuilds client_replaced client_revoke client_rotation client_servers client_several client_sign
+    client_signers client_veto client_whole files lookalikes names objections objections_pages operator pages
     questions rebuilds rebuilds_pages releases requests revocations signatures signers signers_files verify_page whole_host
 }

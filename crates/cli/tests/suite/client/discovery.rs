@@ -1,4 +1,4 @@
-//! A newcomer has the program and a URL: the project's own signers file says whom to ask.
+//! A newcomer has the program and a URL: the project's own signers file says whom to ask. More is text (`client_servers.txt`).
 
 use std::{io::ErrorKind, net::TcpListener};
 
@@ -59,27 +59,6 @@ fn the_default_branch_and_the_known_places_are_looked_at() {
 }
 
 #[test]
-fn a_file_server_shows_its_signers_file_above_the_download() {
-    let world = World::start();
-    let server = format!("http://{}", world.server.address());
-    world.activate("acme/app", &file_naming(&[&server]), &[&alice()]);
-    add_files(&world, "acme/app/1.0", &[("app", b"content")], &[&alice()]);
-    let user = Computer::offline();
-    download(&user, &world.files.url("/acme/app/1.0/app")).ok().says(&["Verified"]);
-    assert_eq!(user.read("app"), b"content");
-    // The addresses of directories, as a browser shows them.
-    for (target, dir) in
-        [("/acme/app", "a"), ("/acme/app/", "b"), ("/acme/app/1.0", "c"), ("/acme/app/1.0/", "d")]
-    {
-        let args = ["download", &world.files.url(target), "-o", dir];
-        Ran::of(&mut user.newcomer(&args)).ok().says(&["Verified"]);
-        let first = Ran::of(&mut Computer::offline().newcomer(&args)).ok().says(&["Verified"]);
-        assert_eq!(first.stderr.matches("names its servers").count(), 1, "{first:?}");
-        assert_eq!(user.read(&format!("{dir}/app")), b"content", "{target}");
-    }
-}
-
-#[test]
 fn what_the_forge_says_is_not_believed() {
     let (forge, url) = released(Kind::GitHub, "main", "svc.signers.json");
     // The forge's account is stolen: other signers, and their own server.
@@ -94,20 +73,6 @@ fn what_the_forge_says_is_not_believed() {
     download(&user, &url).ok();
     // Another one is told of a server that knows nothing of the file.
     download(&Computer::offline(), &url).failed(3).says(&["not signed"]);
-}
-
-#[test]
-fn a_signers_file_without_servers_is_told_as_such() {
-    let world = World::with_project(&SignersFile::of(1, &[&alice()]), &[&alice()]);
-    add_files(&world, "acme/app/1.0", &[("app", b"content")], &[&alice()]);
-    download(&Computer::offline(), &world.files.url("/acme/app/1.0/app"))
-        .failed(2)
-        .says(&["no server is set", "names none", "svc.signers.json"]);
-    let gone = file_naming(&[NO_SERVER]);
-    world.publish("acme/app", &gone);
-    download(&Computer::offline(), &world.files.url("/acme/app/1.0/app")).failed(5).says(&[NO_SERVER]);
-    let ran = download(&Computer::offline(), &format!("{NO_SERVER}/acme/app/1.0/app"));
-    ran.failed(5).says(&["no server is set", "signers file", "cannot be read", "check the network"]);
 }
 
 /// A place of this machine that no project should make its users ask.

@@ -1,10 +1,9 @@
-//! `countersign download` of large files, with several groups, and several at once. The rest is text (`client_download.txt`).
+//! `countersign download` of large files, and several at once. The rest is text (`client_download.txt`).
 
 use countersign_core::values::digest::Sha256;
-use serde_json::json;
 
-use crate::support::client::{Computer, add_files, put_release, text};
-use crate::support::{SignersFile, World, alice, bob, carol, html::short_key};
+use crate::support::client::{Computer, add_files};
+use crate::support::{SignersFile, World, alice};
 
 /// A project with one release `1.0` of these files.
 fn released(files: &[(&str, &[u8])]) -> (World, Computer) {
@@ -55,32 +54,6 @@ fn empty_files_large_ones_and_odd_names_arrive_whole() {
     computer.run(&["download", &url(&world, "mac/app"), "--force"]).ok();
     assert_eq!(computer.read("app"), b"for mac");
     computer.download(&url(&world, "mac/other")).ok();
-}
-
-#[test]
-fn releases_that_are_not_fully_signed_are_refused_and_every_group_is_named() {
-    let file = SignersFile::of(1, &[&alice(), &bob()]).artifact(1, &[&carol()]);
-    let world = World::with_project(&file, &[&alice(), &bob(), &carol()]);
-    let computer = Computer::of(&world.server);
-    let sums = put_release(&world.files, "acme/app/1.0", &[("app", b"content")]);
-    computer.download(&url(&world, "app")).failed(3).says(&["not signed"]);
-    computer.run_as("alice", &["release", "--checksums", &sums]).ok();
-    computer.download(&url(&world, "app")).failed(3);
-    computer.run_as("bob", &["sign", "--all", "--yes"]).ok();
-    computer
-        .download(&url(&world, "app"))
-        .failed(3)
-        .says(&["has 1 of 1; and has 0 of 1; 1 more from svc-pub:"]);
-    computer.run_as("carol", &["sign", "--all", "--yes"]).ok();
-    computer.download(&url(&world, "app")).ok().says(&[
-        "1 of 2",
-        "1 of 1",
-        &short_key(&bob()),
-        &short_key(&carol()),
-    ]);
-    let report = computer.json(&["verify", text(&computer.path("app")), "--url", &url(&world, "app")]);
-    let group = |size| json!({ "threshold": 1, "size": size, "signed": 1 });
-    assert_eq!(report["thresholds"], json!([group(2), group(1)]));
 }
 
 #[test]

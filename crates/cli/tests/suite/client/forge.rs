@@ -4,7 +4,7 @@ use countersign_core::values::digest::{Sha256, Sha512};
 use serde_json::json;
 
 use crate::support::fake_forge::{Asset, FakeForge, ForgeAnswer, ForgeWorld, KINDS, Kind};
-use crate::support::{Answer, SignersFile, World, alice, client::Computer, client::add_files};
+use crate::support::{SignersFile, alice, client::Computer};
 
 fn assets() -> [Asset; 2] {
     [Asset::new("app.tar.gz", "the archive"), Asset::new("empty", "")]
@@ -146,18 +146,4 @@ fn a_file_that_was_added_to_a_signed_release_is_refused() {
     forge.forge.set(&target, ForgeAnswer::redirect(&store.url("/store/object?token=1")));
     computer.download(&forge.forge.url(&target)).ok();
     assert_eq!(computer.read("app.tar.gz"), b"the archive");
-}
-
-#[test]
-fn the_release_index_wins_over_one_in_the_directory_of_the_file() {
-    let world = World::with_project(&SignersFile::of(1, &[&alice()]), &[&alice()]);
-    // A file server whose directories look like a forge's: the index beside the file counts until there is a release.
-    add_files(&world, "acme/app/releases/download/v1", &[("app", b"content")], &[&alice()]);
-    let computer = Computer::of(&world.server);
-    let url = world.files.url("/acme/app/releases/download/v1/app");
-    computer.download(&url).ok();
-    add_files(&world, "acme/app/releases/tag/v1", &[("other", b"x")], &[&alice()]);
-    computer.run(&["download", &url, "-o", "again"]).failed(3).says(&["does not list"]);
-    world.files.set("/acme/app/releases/download/v1/app", Answer::Status(404));
-    assert_eq!(computer.listing(), ["app"]);
 }

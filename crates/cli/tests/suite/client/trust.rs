@@ -1,10 +1,10 @@
-//! The root of trust: where it comes from, where it is kept, and what happens without it.
+//! The root of trust: a project that begins anew, and two commands at once. The rest is text (`client_download.txt`).
 
 use std::process::{Child, Stdio};
 
 use countersign_core::values::digest::Sha512;
 
-use crate::support::client::{Computer, Ran, add_files, text};
+use crate::support::client::{Computer, Ran, add_files};
 use crate::support::files::{FileServer, Keeper};
 use crate::support::{Answer, Person, SignersFile, TestServer, World, alice};
 
@@ -18,33 +18,6 @@ fn released() -> (World, String, String) {
 }
 
 const SIGNERS: &str = "/acme/app/svc.signers.json";
-
-#[test]
-fn the_configuration_directory_follows_the_environment() {
-    let (world, url, _) = released();
-    let computer = Computer::of(&world.server);
-    let home = computer.path("home");
-    let run = |set: &[(&str, &str)]| {
-        let mut command = computer.command(&["verify", "app", "--url", &url]);
-        command.env_remove("COUNTERSIGN_CONFIG_DIR");
-        Ran::of(command.envs(set.iter().copied()))
-    };
-    computer.write("app", "content");
-    run(&[("HOME", text(&home))]).ok();
-    assert!(home.join(".config/countersign/trust.json").exists());
-    let xdg = computer.path("xdg");
-    run(&[("HOME", text(&home)), ("XDG_CONFIG_HOME", text(&xdg))]).ok().says(&["first time"]);
-    assert!(xdg.join("countersign/trust.json").exists());
-    let own = computer.path("own");
-    let all =
-        [("HOME", text(&home)), ("XDG_CONFIG_HOME", text(&xdg)), ("COUNTERSIGN_CONFIG_DIR", text(&own))];
-    run(&all).ok().says(&["first time"]);
-    assert!(own.join("trust.json").exists());
-    run(&[("HOME", text(&home)), ("XDG_CONFIG_HOME", "")]).ok().says_nothing_of(&["first time"]);
-    run(&[]).failed(2).says(&["COUNTERSIGN_CONFIG_DIR"]);
-    let relative = [("HOME", text(&home)), ("COUNTERSIGN_CONFIG_DIR", "own")];
-    run(&relative).failed(2).says(&["COUNTERSIGN_CONFIG_DIR is own", "full path"]);
-}
 
 #[test]
 fn a_project_that_begins_anew_under_the_same_name_is_refused_until_it_is_forgotten() {

@@ -2,7 +2,6 @@
 
 mod files;
 mod rebuilds;
-mod refused;
 pub(crate) mod scene;
 mod script;
 mod tampered;

@@ -1,7 +1,7 @@
 //! Signers files as their authors write them (D8).
 
 use countersign_core::values::time::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::people::{Person, seconds_ago};
 
@@ -71,15 +71,6 @@ impl SignersFile {
     pub(crate) fn with(mut self, field: &str, value: Value) -> Self {
         self.json[field] = value;
         self
-    }
-
-    pub(crate) fn without(mut self, field: &str) -> Self {
-        self.fields().remove(field);
-        self
-    }
-
-    fn fields(&mut self) -> &mut Map<String, Value> {
-        self.json.as_object_mut().expect("a signers file is an object")
     }
 
     /// Not our own layout, so that a server which stores anything but the fetched bytes is found out.
