@@ -200,7 +200,7 @@ impl IntoResponse for Listener {
     }
 }
 
-/// The answer with this body.
+/// The answer to a listener, with its events or without.
 pub(crate) fn stream_of(body: Body) -> Response {
     typed(([(ACCEL_BUFFERING, "no")], body), "text/event-stream", "no-store")
 }
@@ -353,6 +353,14 @@ impl ListenRequest {
             }
         }
         Ok(Self { filter, after })
+    }
+
+    /// Refuses a commit that the server does not keep.
+    pub(crate) async fn check(&self, store: &Store) -> Result<(), ApiError> {
+        if let Some(after) = self.after {
+            find(store, after).await?;
+        }
+        Ok(())
     }
 }
 

@@ -128,8 +128,8 @@ pub fn is_too_old(as_of: Timestamp, now: Timestamp, most: Duration) -> bool {
     age(as_of, now) > most
 }
 
-/// Checks everything but the age, of which the caller knows how much is too much ([`is_too_old`]). That the release is revoked, not the
-/// newest, or signed by replaced signers, is a result and no error.
+/// Checks everything but the age, of which the caller knows how much is too much ([`is_too_old`]). That the release is
+/// revoked, not the newest, or signed by replaced signers, is a result and no error.
 pub fn verify(
     staple: &Staple,
     subject: &StapleSubject,

@@ -12,7 +12,7 @@ use crate::model::cast::{
 };
 use crate::model::generate::{How, PublishedSigners, choose_checksums, choose_signers};
 use crate::model::request::{DAY, MINUTE, Proof, Request, SECOND, Signing, choose_proof};
-use crate::model::spec::{Config, ExpectedAnswer, Project, Proposing, Spec, refuse};
+use crate::model::spec::{Config, ExpectedAnswer, Project, Proposing, Spec, ok, refuse};
 use crate::model::{generate, server::Server, server::ServerAnswer};
 
 #[derive(Debug)]
@@ -246,7 +246,7 @@ impl<'s> Player<'s> {
                     Spelling::Same(_) | Spelling::Refused(_) => refuse(400),
                 },
             );
-        let is_complete = expected == crate::model::spec::ok(json!({ "is_complete": true }));
+        let is_complete = expected == ok(json!({ "is_complete": true }));
         self.played.completed_indexes += usize::from(is_complete && is_index);
     }
 

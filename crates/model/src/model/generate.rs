@@ -8,7 +8,8 @@ use countersign_core::values::{other_format::OtherFormat, path::RepoPath, time::
 use serde_json::{Map, Value, json};
 
 use crate::model::cast::{
-    Choices, MASTER, PEOPLE, Person, RunBase, STRANGER, base64, canonical, format_text, openssh, signature,
+    Choices, MASTER, PEOPLE, Person, RunBase, STRANGER, base64, canonical, format_text, index_in, openssh,
+    pending_signers, signature,
 };
 use crate::model::request::{MINUTE, SECOND};
 use crate::model::spec::{
@@ -287,8 +288,7 @@ fn read(text: &str) -> Document {
         text: text.to_owned(),
         is_valid: true,
         subject: field("subject_digest"),
-        initiator: initiator
-            .and_then(|key| (0..crate::model::cast::PEOPLE).find(|person| canonical(*person) == key)),
+        initiator: initiator.and_then(|key| (0..PEOPLE).find(|person| canonical(*person) == key)),
     }
 }
 
@@ -510,11 +510,9 @@ pub(crate) fn choose_formats(
 }
 
 pub(crate) fn open_files(spec: &Spec) -> Vec<String> {
-    let pending = |(id, project): (&String, &Project)| {
-        project.pending.as_ref().map(|_| crate::model::cast::pending_signers(id))
-    };
+    let pending = |(id, project): (&String, &Project)| project.pending.as_ref().map(|_| pending_signers(id));
     let collecting = |(dir, index): (&String, &ModelIndex)| {
-        (index.state == ModelIndexState::Collecting).then(|| crate::model::cast::index_in(dir))
+        (index.state == ModelIndexState::Collecting).then(|| index_in(dir))
     };
     let proposals = spec.projects.iter().filter_map(pending);
     proposals.chain(spec.indexes.iter().filter_map(collecting)).collect()

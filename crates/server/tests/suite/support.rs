@@ -50,7 +50,7 @@ pub(crate) async fn send(address: SocketAddr, requests: String) -> String {
     send_from("127.0.0.1", address, requests).await
 }
 
-/// The same, from an address of this machine.
+/// Sends these requests from an address of this machine, and returns all that is answered.
 pub(crate) async fn send_from(from: &str, to: SocketAddr, requests: String) -> String {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind(SocketAddr::new(from.parse().unwrap(), 0)).unwrap();

@@ -185,7 +185,7 @@ fn unescape(text: &str) -> String {
     text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
 }
 
-/// As a part of a URL, in which these characters may stand as they are, beside those that always may.
+/// Writes a text as a part of a URL. The characters in `kept` stay as they are, beside those that always may.
 pub(crate) fn percent_encode(text: &str, kept: &str) -> String {
     let is_plain =
         |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || kept.as_bytes().contains(&byte);

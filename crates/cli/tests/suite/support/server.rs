@@ -70,7 +70,7 @@ impl Launch {
         args.into_iter().fold(self, Self::arg)
     }
 
-    /// With this configuration file, beside its data directory.
+    /// Gives the server a configuration file of this text, which lies beside its data directory.
     #[track_caller]
     pub(crate) fn configured(self, text: &str) -> Self {
         let path = Path::new(self.data_dir()).with_extension("toml");

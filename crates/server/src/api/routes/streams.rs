@@ -101,6 +101,7 @@ async fn listen(
     let request = ListenRequest::parse(uri.query().unwrap_or_default(), &headers)?;
     // A request for the head alone listens to nothing, so it takes no one's place.
     if method == Method::HEAD {
+        request.check(&app.store).await?;
         return Ok(stream_of(Body::empty()));
     }
     let source = EventSource {
