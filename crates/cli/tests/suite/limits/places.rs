@@ -118,7 +118,7 @@ fn addresses_that_hold_all_places_of_listeners_make_room_for_others() {
     // Neither a refused request nor one for the head alone takes a place, though the address would get one.
     server.send(&from(Request::get("/v1/events?prefix="), "192.0.2.1")).error(400);
     for (query, status) in [("", 200), ("?last_event_id=0000000000000000000000000000000000000000", 404)] {
-        let head = Request::head(&format!("/v1/events{query}"));
+        let head = Request::head(format!("/v1/events{query}"));
         assert_eq!(server.send(&from(head, "192.0.2.1")).status, status);
     }
     assert_eq!(Page::read(metrics).value(&places("given_up_total", "event_listeners")), 2.0);
