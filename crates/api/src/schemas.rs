@@ -1,11 +1,15 @@
 //! The schema of the signers file. It is written by hand because the file's own type reads more than it writes.
 
-use countersign_core::values::{bounds::SIGNER_NAME_CHARS, other_format::OtherFormat};
+use countersign_core::values::bounds::{
+    REBUILD_PATTERNS, ROTATION_DELAY_HOURS, SIGNER_NAME_CHARS, SIGNERS_FILE_FORMATS, SIGNERS_FILE_REGISTRARS,
+};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 // An attribute takes nothing but a figure.
 const _: () = assert!(SIGNER_NAME_CHARS == 64, "the schema of `name` says so");
+const _: () = assert!(SIGNERS_FILE_REGISTRARS == 16 && SIGNERS_FILE_FORMATS == 16, "their schemas say so");
+const _: () = assert!(REBUILD_PATTERNS == 16 && ROTATION_DELAY_HOURS == 720, "their schemas say so");
 
 /// Who may sign for a project, and how many are needed. Stored as it was published.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -41,10 +45,34 @@ pub struct SignersConfig {
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transparency: Option<SignersTransparency>,
-    /// Formats in which artifact signers are asked to sign as well, for users who verify with other programs.
-    #[schema(nullable = false, min_items = 1, max_items = 2)]
+    /// Who builds releases anew; without it, no one.
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub formats: Option<Vec<OtherFormat>>,
+    pub rebuilds: Option<SignersRebuilds>,
+    /// Formats in which artifact signers are asked to sign as well, for users who verify with other programs: `ssh`,
+    /// `minisign`, `openpgp`, and names that a later version may know.
+    #[schema(nullable = false, min_items = 1, max_items = 16)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub formats: Option<Vec<String>>,
+    /// How long rotations wait that the masters have not agreed to; without it, none waits.
+    #[schema(nullable = false, minimum = 1, maximum = 720)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rotation_delay_hours: Option<u64>,
+}
+
+/// Who builds releases anew. A builder has no other role in the file.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct SignersRebuilds {
+    /// Every group has to get the same files.
+    #[schema(min_items = 1)]
+    pub builders: Vec<SignersGroup>,
+    /// Patterns for the names of files that builders make, in which `*` stands for any text; without them, all files.
+    #[schema(nullable = false, min_items = 1, max_items = 16)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub files: Option<Vec<String>>,
+    /// Whether clients refuse a release that is not reproduced.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub required: bool,
 }
 
 /// A log and its witnesses. None of the keys occurs twice, and none is a signer's.
@@ -113,7 +141,7 @@ pub struct SignersEntry {
 pub struct SignersKey {
     /// The public key, in any spelling.
     pub pubkey: String,
-    /// The format, `ed25519`, if it is there.
+    /// `ed25519`, or `sk-ssh-ed25519` for a FIDO key.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,

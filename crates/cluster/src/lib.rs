@@ -2,7 +2,7 @@
 //! speaks to the database is here; what the batches mean is not.
 //!
 //! Each node keeps all of Git itself, so that reads never come here. [`order::SharedOrder`] is what the store's writer
-//! asks, [`nonces::SharedNonces`] what authentication asks, and [`news::ClusterFollower`] tells of other nodes'
+//! asks, [`nonces::SharedNonces`] what authentication asks, and [`news::NewsReader`] tells of other nodes'
 //! batches. They share a [`node::NodeState`], and each has a connection of its own.
 
 pub mod admin;

@@ -37,18 +37,18 @@ const LOOK: &str =
 
 /// Runs until it is dropped. What it hears goes to [`NodeState`].
 #[derive(Debug)]
-pub struct ClusterFollower {
+pub struct NewsReader {
     task: JoinHandle<()>,
 }
 
-impl Drop for ClusterFollower {
+impl Drop for NewsReader {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-impl ClusterFollower {
-    /// Starts the follower. `version` is what `svc_node` shows as this node's.
+impl NewsReader {
+    /// Starts the reader of news. `version` is what `svc_node` shows as this node's.
     pub fn start(
         runtime: &Handle,
         database: Database,
@@ -77,7 +77,7 @@ async fn follow(database: Database, mut following: Connected) {
     let mut pause = PAUSES[0];
     loop {
         let started = Instant::now();
-        let error = match database.connect("follower", LIMIT).await {
+        let error = match database.connect("news", LIMIT).await {
             Ok(session) => following.run(session).await,
             Err(error) => error,
         };

@@ -24,7 +24,7 @@ pub const NONCE_LIMIT: Duration = Duration::from_secs(5);
 /// queue.
 const REST: Duration = Duration::from_millis(500);
 
-/// How long the writer may take for its own batches before the follower is woken all the same.
+/// How long the writer may take for its own batches before the reader of news is woken all the same.
 const OWN_GRACE: Duration = Duration::from_millis(50);
 
 const STORE: &str = "with stored as (
@@ -48,7 +48,7 @@ pub(crate) fn note_lost() {
 /// The store of nonces of a node in a cluster.
 #[derive(Debug)]
 pub struct SharedNonces {
-    queue: mpsc::Sender<WaitingNonce>,
+    queue: mpsc::Sender<NonceRequest>,
     stats: Arc<NonceStats>,
     floor: Arc<ArcSwapOption<Timestamp>>,
     node: Arc<NodeState>,
@@ -63,7 +63,7 @@ impl Drop for SharedNonces {
 }
 
 #[derive(Debug)]
-struct WaitingNonce {
+struct NonceRequest {
     nonce: Uuid,
     expires: SystemTime,
     reply: oneshot::Sender<Result<StoredNonce, NonceError>>,
@@ -126,7 +126,7 @@ impl SharedNonces {
     ) -> Result<(), NonceError> {
         let (reply, answer) = oneshot::channel();
         let waiting =
-            WaitingNonce { nonce: Uuid::from_bytes(nonce), expires: database::to_system(expires_at), reply };
+            NonceRequest { nonce: Uuid::from_bytes(nonce), expires: database::to_system(expires_at), reply };
         self.stats.waiting.add(1);
         self.queue.try_send(waiting).map_err(|error| {
             self.stats.waiting.subtract(1);
@@ -155,7 +155,7 @@ impl SharedNonces {
             KnownPlace::Unknown => {}
         }
         let is_judged = |_: &AppliedBatch| self.node.know(seq, head) == KnownPlace::Judged;
-        // The writer publishes what it appended, and catches up after a lost race. To wake the follower for it would
+        // The writer publishes what it appended, and catches up after a lost race. To wake the reader of news for it would
         // make the writer ask the database for nothing.
         if self.node.has_offered(seq)
             && let Ok(Ok(_)) = timeout(OWN_GRACE, applied.wait_for(is_judged)).await
@@ -185,7 +185,7 @@ struct NonceKeeper {
 
 impl NonceKeeper {
     /// Callers that wait while a statement runs are in the next one: many share one commit.
-    async fn run(mut self, mut queue: mpsc::Receiver<WaitingNonce>) {
+    async fn run(mut self, mut queue: mpsc::Receiver<NonceRequest>) {
         let mut batch = Vec::with_capacity(MAX_BATCH);
         while queue.recv_many(&mut batch, MAX_BATCH).await > 0 {
             self.stats.waiting.subtract(batch.len() as u64);
@@ -201,7 +201,7 @@ impl NonceKeeper {
 
     async fn store(
         &mut self,
-        batch: &[WaitingNonce],
+        batch: &[NonceRequest],
     ) -> Result<Vec<Result<StoredNonce, NonceError>>, NonceError> {
         // Another connection has found the database again: this one may be dead without knowing.
         if self.node.back_since().is_some_and(|back| back > self.since) {
@@ -232,7 +232,7 @@ impl NonceKeeper {
 
     async fn exchange(
         &mut self,
-        batch: &[WaitingNonce],
+        batch: &[NonceRequest],
     ) -> Result<Vec<Result<StoredNonce, NonceError>>, DatabaseError> {
         if self.session.as_ref().is_none_or(DatabaseSession::is_closed) {
             self.since = Instant::now();

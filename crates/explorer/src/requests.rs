@@ -10,7 +10,7 @@ use countersign_core::documents::index::{
     AssetName, Digests, PublishedFile, ReleaseIndex, render_sha256sums,
 };
 use countersign_core::documents::statement::{Revocation, SignedStatement, StatementKind};
-use countersign_core::documents::{signatures::FormatTexts, signers::Origin, signers::OriginKind};
+use countersign_core::documents::{signatures::FormatTexts, signers::SignersOrigin, signers::SourceKind};
 use countersign_core::rules::decide::assets::{AssetsRefusal, Release, WrittenIndex, register_assets};
 use countersign_core::rules::decide::proposal::{DropRefusal, drop_pending};
 use countersign_core::rules::decide::register::{RegisterRefusal, register};
@@ -235,7 +235,7 @@ impl<'w> Requests<'w> {
             Proposal {
                 project: plan.id.clone(),
                 signers_bytes: Arc::clone(bytes),
-                origin: Origin { kind: OriginKind::Github, url, retrieval_url, retrieved_at: now },
+                origin: SignersOrigin { kind: SourceKind::Github, url, retrieval_url, retrieved_at: now },
                 submitter: person.public,
                 request: signed_request(&person.secret, now, &json_text(&body)),
             }

@@ -6,7 +6,7 @@ pub(crate) mod error;
 use std::{collections::HashMap, sync::Arc, time::Duration, time::UNIX_EPOCH};
 
 use bytes::Bytes;
-use countersign_core::documents::signers::OriginKind;
+use countersign_core::documents::signers::SourceKind;
 use countersign_core::values::{bounds::REDIRECTS, path::Scheme, time::Timestamp};
 use reqwest::header::{
     ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER,
@@ -23,7 +23,7 @@ pub use crate::fetch::error::{FetchError, Hop, HopRefusal, Timeouts, TryAgain, W
 use crate::guard::{Guard, GuardRefusal, GuardedResolver, OTHER_PORT, Reach};
 pub use crate::https::SetupError;
 use crate::source::{Credential, FetchedSigners, OutgoingRequest, Retrieval, SignersSource};
-use crate::{https::https_client, url::has_user_info, url::shown_url};
+use crate::{https::https_client, url::bare_url, url::has_user_info};
 
 /// The limit for one asset from its first request to its last byte: the largest allowed one at some 600 KB a second.
 const ASSET_TIMEOUT: Duration = Duration::from_secs(3_600);
@@ -423,7 +423,7 @@ impl Fetcher {
         source: &SignersSource,
         max_bytes: u64,
     ) -> Result<FetchedSigners, FetchError> {
-        let (url, is_forge) = (shown_url(&source.url), source.kind != OriginKind::FileServer);
+        let (url, is_forge) = (bare_url(&source.url), source.kind != SourceKind::FileServer);
         let mut found = None;
         for ways in &source.retrievals {
             let work = async {

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use countersign_core::{documents::signers::OriginKind, values::path::Scheme, values::wire};
+use countersign_core::{documents::signers::SourceKind, values::path::Scheme, values::wire};
 use thiserror::Error;
 
 use crate::url::{Host, HostProblem, SourceUrl, UrlProblem, check_storable, shown_text};
@@ -89,7 +89,7 @@ pub(crate) fn locate_signers(url: &SourceUrl, servers: &FileServers) -> Result<S
     };
     let request = OutgoingRequest::plain(url.request_url().clone());
     Ok(SignersSource {
-        kind: OriginKind::FileServer,
+        kind: SourceKind::FileServer,
         project: check_storable(url.path_on_server(project)?)?,
         url: url.as_str().to_owned(),
         retrievals: vec![vec![Retrieval { request, branch: None }]],

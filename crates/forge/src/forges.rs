@@ -3,7 +3,7 @@
 
 mod locate;
 
-use countersign_core::documents::signers::{Origin, OriginKind};
+use countersign_core::documents::signers::{SignersOrigin, SourceKind};
 use countersign_core::values::path::{RepoPath, Scheme, parse_port};
 
 use crate::file_server::{FileServerRule, FileServers};
@@ -100,7 +100,7 @@ impl Forges {
 
 /// Says where a signers file of this claimed origin is to be read, and which project it would speak for; whether that is
 /// the right one, the caller decides. A host that is not known is taken for what the claim says, under the same rules.
-pub fn locate_claimed(url: &str, claimed: OriginKind) -> Result<SignersSource, UrlRefusal> {
+pub fn locate_claimed(url: &str, claimed: SourceKind) -> Result<SignersSource, UrlRefusal> {
     let url = SourceUrl::parse(url)?;
     let refuse = |problem| url.refuse(problem);
     let host = url.host();
@@ -128,7 +128,7 @@ pub fn locate_claimed(url: &str, claimed: OriginKind) -> Result<SignersSource, U
 
 /// Whether a server can be configured to read this URL as a raw file of this project: on another server than the forge's
 /// own, or in a directory of it. Never so where a host is known, since its raw files are where they are.
-pub fn may_be_configured(url: &str, claimed: OriginKind, project: &RepoPath) -> bool {
+pub fn may_be_configured(url: &str, claimed: SourceKind, project: &RepoPath) -> bool {
     let Some((kind, url)) = ForgeKind::of(claimed).zip(SourceUrl::parse(url).ok()) else { return false };
     let segments: Vec<&str> = project.segments().collect();
     let [scheme, host, port, names @ ..] = &segments[..] else { return false };
@@ -154,7 +154,7 @@ pub fn may_be_configured(url: &str, claimed: OriginKind, project: &RepoPath) -> 
 
 // Whether a URL may speak for a project, when the configuration of the server is not known any more.
 
-pub fn speaks_for(origin: &Origin, project: &RepoPath) -> Result<(), String> {
+pub fn speaks_for(origin: &SignersOrigin, project: &RepoPath) -> Result<(), String> {
     let located = locate_claimed(&origin.url, origin.kind);
     let is_located = located.as_ref().is_ok_and(|source| source.project == *project);
     // A self-hosted forge may serve raw files from elsewhere. Where, only its configuration said.
@@ -170,10 +170,10 @@ pub fn speaks_for(origin: &Origin, project: &RepoPath) -> Result<(), String> {
 }
 
 /// A file server is asked for the URL itself. What a forge is asked for depends on its configuration.
-fn check_retrieval(origin: &Origin) -> Result<(), String> {
+fn check_retrieval(origin: &SignersOrigin) -> Result<(), String> {
     let is_itself =
         SourceUrl::parse(&origin.url).is_ok_and(|url| url.request_url().as_str() == origin.retrieval_url);
-    if origin.kind != OriginKind::FileServer || is_itself {
+    if origin.kind != SourceKind::FileServer || is_itself {
         return Ok(());
     }
     Err(format!("it was retrieved from another URL, {}", shown_text(&origin.retrieval_url)))

@@ -1,6 +1,6 @@
 //! The addresses that a project's signers file and releases have on its forge or file server, as a browser shows them.
 
-use countersign_core::documents::signers::OriginKind;
+use countersign_core::documents::signers::SourceKind;
 use countersign_core::{rules::place::path_of_url, values::path::RepoPath, values::wire};
 
 use crate::{source::KNOWN, url::encode_path};
@@ -13,7 +13,7 @@ const CHECKSUMS_FILE: &str = "SHA256SUMS";
 pub struct ProjectPages {
     /// The address of the project itself, without a slash at its end.
     pub url: String,
-    pub kind: OriginKind,
+    pub kind: SourceKind,
 }
 
 /// What the server reads a release from.
@@ -27,7 +27,7 @@ pub enum ReleaseAddress {
 
 impl ProjectPages {
     /// `None` if the path does not begin with a scheme, a host and a port.
-    pub fn new(project: &RepoPath, kind: OriginKind) -> Option<Self> {
+    pub fn new(project: &RepoPath, kind: SourceKind) -> Option<Self> {
         let (server, names) = project.split_server()?;
         let names = encode_path(names.split('/'));
         Some(Self { url: format!("{server}/{names}").trim_end_matches('/').to_owned(), kind })
@@ -36,13 +36,13 @@ impl ProjectPages {
     /// Tells the kind by the host. A host that is not one of the public forges counts as a file server.
     pub fn of_host(project: &RepoPath) -> Option<Self> {
         let known = KNOWN.into_iter().find(|(host, _)| project.host() == Some(host));
-        Self::new(project, known.map_or(OriginKind::FileServer, |(_, kind)| kind.origin_kind()))
+        Self::new(project, known.map_or(SourceKind::FileServer, |(_, kind)| kind.source_kind()))
     }
 
     /// The kind of the public forge that a URL is on; `None` if it is on another host.
-    pub fn known_forge(url: &str) -> Option<OriginKind> {
+    pub fn known_forge(url: &str) -> Option<SourceKind> {
         let pages = Self::of_host(&path_of_url(url.split(['?', '#']).next()?)?)?;
-        (pages.kind != OriginKind::FileServer).then_some(pages.kind)
+        (pages.kind != SourceKind::FileServer).then_some(pages.kind)
     }
 
     /// The signers file in the root of the project, on this branch of its repository.
@@ -50,10 +50,10 @@ impl ProjectPages {
         let (url, file) = (&self.url, wire::SIGNERS_FILE);
         let branch = encode_path(branch.split('/'));
         match self.kind {
-            OriginKind::Github => format!("{url}/blob/{branch}/{file}"),
-            OriginKind::Gitlab => format!("{url}/-/blob/{branch}/{file}"),
-            OriginKind::Forgejo => format!("{url}/src/branch/{branch}/{file}"),
-            OriginKind::FileServer => format!("{url}/{file}"),
+            SourceKind::Github => format!("{url}/blob/{branch}/{file}"),
+            SourceKind::Gitlab => format!("{url}/-/blob/{branch}/{file}"),
+            SourceKind::Forgejo => format!("{url}/src/branch/{branch}/{file}"),
+            SourceKind::FileServer => format!("{url}/{file}"),
         }
     }
 
@@ -61,11 +61,11 @@ impl ProjectPages {
     pub fn release(&self, tag: &str) -> ReleaseAddress {
         let (url, tag) = (&self.url, encode_path(tag.split('/')));
         match self.kind {
-            OriginKind::Github | OriginKind::Forgejo => {
+            SourceKind::Github | SourceKind::Forgejo => {
                 ReleaseAddress::Page(format!("{url}/releases/tag/{tag}"))
             }
-            OriginKind::Gitlab => ReleaseAddress::Page(format!("{url}/-/releases/{tag}")),
-            OriginKind::FileServer => ReleaseAddress::Checksums(format!("{url}/{tag}/{CHECKSUMS_FILE}")),
+            SourceKind::Gitlab => ReleaseAddress::Page(format!("{url}/-/releases/{tag}")),
+            SourceKind::FileServer => ReleaseAddress::Checksums(format!("{url}/{tag}/{CHECKSUMS_FILE}")),
         }
     }
 }

@@ -16,7 +16,7 @@ use thiserror::Error;
 use url::Url;
 
 use crate::source::{ForgeKind, OutgoingRequest, ReleaseSource};
-use crate::{fetch::FetchError, url::has_user_info, url::shown_text, url::shown_url};
+use crate::{fetch::FetchError, url::bare_url, url::has_user_info, url::shown_text};
 
 // A release as its forge published it, and its files as they were hashed.
 
@@ -131,7 +131,7 @@ pub fn read_document(
     bytes: &[u8],
     max_assets: usize,
 ) -> Result<ReleaseMetadata, ReleaseError> {
-    parse(source, &shown_url(source.api_project.as_str()), bytes)?.into_metadata(source, max_assets)
+    parse(source, &bare_url(source.api_project.as_str()), bytes)?.into_metadata(source, max_assets)
 }
 
 /// Parses the document. `from` is where it came from, as it is shown.
@@ -187,7 +187,7 @@ impl GithubRelease {
         source: &ReleaseSource,
         max_assets: usize,
     ) -> Result<ReleaseMetadata, ReleaseError> {
-        let refuse = |problem| ReleaseError::Refused { url: shown_url(&source.url), problem };
+        let refuse = |problem| ReleaseError::Refused { url: bare_url(&source.url), problem };
         self.check(source, max_assets).map_err(refuse)
     }
 

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use countersign_core::{documents::signers::OriginKind, values::path::RepoPath};
+use countersign_core::{documents::signers::SourceKind, values::path::RepoPath};
 use percent_encoding::percent_decode_str;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use thiserror::Error;
@@ -13,7 +13,7 @@ use crate::url::{Host, shown_text};
 /// The place at which a signers file is to be read, and the project that it speaks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignersSource {
-    pub kind: OriginKind,
+    pub kind: SourceKind,
     pub project: RepoPath,
     /// The URL as given.
     pub url: String,
@@ -198,20 +198,20 @@ pub struct ForgeKindError(String);
 
 impl ForgeKind {
     /// The kind of forge; `None` for a file server.
-    pub(crate) fn of(kind: OriginKind) -> Option<Self> {
+    pub(crate) fn of(kind: SourceKind) -> Option<Self> {
         match kind {
-            OriginKind::FileServer => None,
-            OriginKind::Github => Some(Self::Github),
-            OriginKind::Gitlab => Some(Self::Gitlab),
-            OriginKind::Forgejo => Some(Self::Forgejo),
+            SourceKind::FileServer => None,
+            SourceKind::Github => Some(Self::Github),
+            SourceKind::Gitlab => Some(Self::Gitlab),
+            SourceKind::Forgejo => Some(Self::Forgejo),
         }
     }
 
-    pub(crate) fn origin_kind(self) -> OriginKind {
+    pub(crate) fn source_kind(self) -> SourceKind {
         match self {
-            Self::Github => OriginKind::Github,
-            Self::Gitlab => OriginKind::Gitlab,
-            Self::Forgejo => OriginKind::Forgejo,
+            Self::Github => SourceKind::Github,
+            Self::Gitlab => SourceKind::Gitlab,
+            Self::Forgejo => SourceKind::Forgejo,
         }
     }
 
@@ -249,7 +249,7 @@ impl FromStr for ForgeKind {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         [Self::Github, Self::Gitlab, Self::Forgejo]
             .into_iter()
-            .find(|kind| kind.origin_kind().name() == text)
+            .find(|kind| kind.source_kind().name() == text)
             .ok_or_else(|| ForgeKindError(shown_text(text)))
     }
 }

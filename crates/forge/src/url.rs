@@ -205,7 +205,7 @@ impl SourceUrl {
     }
 
     pub(crate) fn refuse(&self, problem: UrlProblem) -> UrlRefusal {
-        UrlRefusal::Url { url: shown_url(&self.text), problem }
+        UrlRefusal::Url { url: bare_url(&self.text), problem }
     }
 
     /// The file name, of a URL that is nothing but the place of a file.
@@ -227,7 +227,7 @@ impl SourceUrl {
 
 impl fmt::Display for SourceUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&shown_url(&self.text))
+        f.write_str(&bare_url(&self.text))
     }
 }
 
@@ -251,7 +251,7 @@ pub(crate) fn encode_path<'a>(segments: impl IntoIterator<Item = &'a str>) -> St
 }
 
 fn parse_text(text: &str, encoded_slash: EncodedSlash) -> Result<SourceUrl, UrlRefusal> {
-    read_text(text, encoded_slash).map_err(|problem| UrlRefusal::Url { url: shown_url(text), problem })
+    read_text(text, encoded_slash).map_err(|problem| UrlRefusal::Url { url: bare_url(text), problem })
 }
 
 fn read_text(text: &str, encoded_slash: EncodedSlash) -> Result<SourceUrl, UrlProblem> {
@@ -439,7 +439,7 @@ pub fn parse_bare_url(text: &str) -> Option<Url> {
 // Shows text from outside in our messages: nothing raw that could rewrite a line, and no secret.
 
 /// A URL without user information, query and fragment: that is where passwords and signed tokens stand.
-pub(crate) fn shown_url(text: &str) -> String {
+pub(crate) fn bare_url(text: &str) -> String {
     let (bare, rest) = text.split_at(text.find(['?', '#']).unwrap_or(text.len()));
     let hidden = match rest.chars().next() {
         Some('?') => "?…",

@@ -12,7 +12,7 @@ use countersign_store::{Head, ObjectId, StoreError, machine::clock::lock};
 use crate::cache::{CacheWish, CachedLeaf, LoadedLog, LogCache, Recount};
 use crate::error::{LogError, LogRefusal};
 use crate::state::LogState;
-use crate::{checkpoints::CheckpointView, keeper::KeepError, seen::Standing, settings::CheckpointSigner};
+use crate::{checkpoints::CheckpointView, keeper::KeepError, seen::LogStanding, settings::CheckpointSigner};
 
 /// How long to wait before trying again what has failed.
 const RETRY: Duration = Duration::from_secs(1);
@@ -24,7 +24,7 @@ const RECENT: usize = 4_096;
 const RECOUNT_LEAVES: u64 = 4_096;
 
 #[derive(Debug)]
-pub(crate) struct LogFollower {
+pub(crate) struct LogBuilder {
     shared: Arc<LogState>,
     feed: CommitFeed,
     cache: LogCache,
@@ -57,7 +57,7 @@ pub(crate) struct LogPace {
     pub(crate) heartbeat_every: Duration,
 }
 
-impl LogFollower {
+impl LogBuilder {
     pub(crate) fn new(
         shared: Arc<LogState>,
         feed: CommitFeed,
@@ -338,7 +338,7 @@ impl LogFollower {
         };
         let answered = lock(&self.shared.answered).clone();
         let (mut seen, tree) = (lock(&self.shared.seen), self.shared.tree());
-        seen.find_refusal(Standing { tree: &tree, signed, policy: policy.as_ref(), answered: &answered })
+        seen.find_refusal(LogStanding { tree: &tree, signed, policy: policy.as_ref(), answered: &answered })
     }
 
     /// Takes over what other nodes have signed, every second.
@@ -373,7 +373,7 @@ impl LogFollower {
     }
 
     /// How long there is nothing to do if no commit comes.
-    fn patience(&self) -> Duration {
+    fn time_to_next(&self) -> Duration {
         let every = if !self.can_sign() {
             return self.pace.heartbeat_every;
         } else if self.has_news() {
@@ -387,11 +387,11 @@ impl LogFollower {
 
     /// How long to wait for commits.
     fn rest(&self) -> Duration {
-        if self.recent.is_some() { self.patience().min(LOOK) } else { self.patience() }
+        if self.recent.is_some() { self.time_to_next().min(LOOK) } else { self.time_to_next() }
     }
 
     fn is_due(&self) -> bool {
-        self.can_sign() && self.patience().is_zero()
+        self.can_sign() && self.time_to_next().is_zero()
     }
 
     fn can_sign(&self) -> bool {

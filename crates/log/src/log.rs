@@ -12,7 +12,7 @@ use countersign_store::{Head, Store, machine::clock::lock, writer::commit_feed::
 use tokio::sync::watch;
 
 use crate::checkpoints::{CheckpointRound, Checkpoints, CosignError};
-use crate::derivation::{LogFollower, LogPace};
+use crate::derivation::{LogBuilder, LogPace};
 use crate::error::{AcceptLossError, LogError, LogRefusal, TakeError};
 use crate::keeper::{CheckpointFiles, CheckpointKeeper, KeepError, KeptNotes};
 use crate::recent::RecentLog;
@@ -20,7 +20,7 @@ use crate::staples::{IndexDigests, NoStaple};
 use crate::state::{LogFigures, LogState};
 use crate::tiles::{NoTile, PackedBundles};
 use crate::{cache::LogCache, records::KeptRecords, settings::LogOptions};
-use crate::{seen::SeenMemory, seen::Standing};
+use crate::{seen::LogStanding, seen::SeenMemory};
 
 /// The log of a server. Dropping it ends its thread.
 #[derive(Debug)]
@@ -72,8 +72,8 @@ impl TransparencyLog {
         let waker = feed.waker();
         let LogOptions { checkpoint_every, heartbeat_every, .. } = options;
         let pace = LogPace { checkpoint_every, heartbeat_every };
-        let follower = LogFollower::new(Arc::clone(&shared), feed, cache, signer, pace);
-        let thread = Builder::new().name("log-follower".to_owned()).spawn(move || follower.run());
+        let builder = LogBuilder::new(Arc::clone(&shared), feed, cache, signer, pace);
+        let thread = Builder::new().name("log-builder".to_owned()).spawn(move || builder.run());
         let thread = Mutex::new(Some(thread.map_err(LogError::cache(dir))?));
         let (digests, packed) = (IndexDigests::default(), PackedBundles::default());
         Ok(Self { shared, digests, packed, empty, waker, thread })
@@ -165,7 +165,7 @@ impl TransparencyLog {
             let answered = lock(&self.shared.answered).clone();
             let signed = self.shared.checkpoints().newest_size();
             let (mut seen, tree) = (lock(&self.shared.seen), self.shared.tree());
-            let standing = Standing { tree: &tree, signed, policy: policy.as_ref(), answered: &answered };
+            let standing = LogStanding { tree: &tree, signed, policy: policy.as_ref(), answered: &answered };
             seen.claim(witness, (size, root), standing)?;
         }
         self.wake();

@@ -31,9 +31,9 @@ struct Seen {
     /// Witnesses that have cosigned this log.
     cosigned: BTreeSet<VerifierKey>,
     /// What each witness says now, by its name, if that is more than the log remembers to have signed.
-    claims: BTreeMap<String, Claim>,
+    claims: BTreeMap<String, SeenSize>,
     /// What enough witnesses have claimed. It stands, whatever they say later.
-    guard: Option<Claim>,
+    guard: Option<SeenSize>,
     /// The largest checkpoint of the log's own key that was shown to it.
     shown: Option<Shown>,
     /// What the operator has given up.
@@ -42,7 +42,7 @@ struct Seen {
 
 /// A witness says that it has seen so many commits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Claim {
+struct SeenSize {
     witness: VerifierKey,
     size: u64,
     root: Option<Hash>,
@@ -64,7 +64,7 @@ struct LostHead {
 
 /// What there is, to be compared with what was seen.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Standing<'a> {
+pub(crate) struct LogStanding<'a> {
     pub(crate) tree: &'a Tree,
     /// Commits in the newest checkpoint that the log remembers.
     pub(crate) signed: u64,
@@ -121,14 +121,14 @@ impl SeenMemory {
         &mut self,
         witness: &VerifierKey,
         head: (u64, Option<Hash>),
-        standing: Standing<'_>,
+        standing: LogStanding<'_>,
     ) -> Result<(), LogError> {
         let (size, root) = head;
         self.change(|seen| {
             if size <= seen.known(standing.signed).max(seen.lost_size()) {
                 return;
             }
-            let claim = Claim { witness: witness.clone(), size, root };
+            let claim = SeenSize { witness: witness.clone(), size, root };
             let kept = seen.claims.entry(witness.name().to_owned()).or_insert_with(|| claim.clone());
             if size > kept.size || (size == kept.size && root.is_some()) {
                 *kept = claim;
@@ -208,7 +208,7 @@ impl SeenMemory {
     }
 
     /// Why the log must not sign, if what witnesses have seen says so.
-    pub(crate) fn find_refusal(&mut self, standing: Standing<'_>) -> Result<Option<LogRefusal>, LogError> {
+    pub(crate) fn find_refusal(&mut self, standing: LogStanding<'_>) -> Result<Option<LogRefusal>, LogError> {
         let seen = self.kept()?;
         if let Some(Shown { by, signed }) = &seen.shown {
             let TreeHead { size, root } = signed.checkpoint().head();
@@ -237,10 +237,10 @@ impl SeenMemory {
 
 /// The claim of the most commits that enough witnesses confirm, together with these others.
 fn find_most<'a>(
-    open: &[&'a Claim],
+    open: &[&'a SeenSize],
     policy: Option<&Policy>,
     mut others: BTreeSet<VerifierKey>,
-) -> Option<&'a Claim> {
+) -> Option<&'a SeenSize> {
     let mut open = open.to_vec();
     open.sort_by_key(|claim| std::cmp::Reverse(claim.size));
     open.into_iter().find(|claim| {
@@ -260,7 +260,7 @@ fn refuse(by: &str, seen: u64, root: Option<Hash>, tree: &Tree) -> LogRefusal {
     }
 }
 
-impl Claim {
+impl SeenSize {
     fn refusal(&self, tree: &Tree) -> LogRefusal {
         refuse(&format!("the witness {}", self.witness.name()), self.size, self.root, tree)
     }
@@ -277,19 +277,19 @@ impl Seen {
     }
 
     /// What the log's own key has signed settles every claim of no more commits: it has signed one history.
-    fn is_open(&self, claim: &Claim, standing: Standing<'_>) -> bool {
+    fn is_open(&self, claim: &SeenSize, standing: LogStanding<'_>) -> bool {
         let is_there = claim.root.is_some_and(|root| standing.tree.root(claim.size) == Some(root));
         claim.size > self.known(standing.signed) && !is_there
     }
 
-    fn open_claims(&self, standing: Standing<'_>) -> Vec<&Claim> {
+    fn open_claims(&self, standing: LogStanding<'_>) -> Vec<&SeenSize> {
         self.claims.values().filter(|claim| self.is_open(claim, standing)).collect()
     }
 
     fn write(&self, log: &VerifierKey) -> String {
         let mut text = format!("{FORM}\nlog {log}\n");
         let root = |root: Option<Hash>| root.map_or_else(|| "-".to_owned(), |root| write_hash(&root));
-        let claim = |word: &str, claim: &Claim| {
+        let claim = |word: &str, claim: &SeenSize| {
             format!("{word} {} {} {}\n", claim.witness, claim.size, root(claim.root))
         };
         self.cosigned.iter().for_each(|witness| text += &format!("cosigned {witness}\n"));
@@ -344,10 +344,10 @@ impl Seen {
     }
 }
 
-fn read_claim(text: &str) -> Option<Claim> {
+fn read_claim(text: &str) -> Option<SeenSize> {
     let mut words = text.split(' ');
     let (witness, size, root) = (words.next()?, words.next()?, words.next()?);
-    Some(Claim { witness: read_witness(witness)?, size: parse_number(size)?, root: read_root(root)? })
+    Some(SeenSize { witness: read_witness(witness)?, size: parse_number(size)?, root: read_root(root)? })
 }
 
 fn read_witness(text: &str) -> Option<VerifierKey> {

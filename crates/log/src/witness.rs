@@ -18,7 +18,7 @@ use crate::settings::CheckpointSigner;
 use crate::witness::memory::hash_of;
 use crate::witness::memory::{Contradiction, WitnessMemory};
 pub use crate::witness::memory::{CosignStep, StepHook, WitnessMemoryError, WitnessStop, forget_stops};
-use crate::witness::network::LogRate;
+use crate::witness::network::AskingRate;
 pub use crate::witness::network::{AskedTooOften, TakenList, UntakenLog};
 pub use crate::witness::record::{CosignRefusal, LogReplay, WitnessedLog};
 use crate::witness::record::{LogRecord, examine, has_wrong_empty_root};
@@ -163,7 +163,7 @@ impl LogWitness {
     }
 
     fn load_listed(&self, listed: &ListedLog) -> Result<Arc<WitnessedLog>, WitnessMemoryError> {
-        let rate = LogRate::of(listed.per_day);
+        let rate = AskingRate::of(listed.per_day);
         self.load_log(listed.key.name(), vec![listed.key.clone()], Some(rate))
     }
 
@@ -216,7 +216,7 @@ impl LogWitness {
         &self,
         origin: &str,
         keys: Vec<VerifierKey>,
-        rate: Option<LogRate>,
+        rate: Option<AskingRate>,
     ) -> Result<Arc<WitnessedLog>, WitnessMemoryError> {
         let newest = self.memory.load(origin, &keys, &self.keys())?;
         let stop = self.memory.load_stop(origin)?;

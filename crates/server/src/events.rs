@@ -22,7 +22,7 @@ use tokio::{sync::watch, time::Instant};
 use crate::http::request::{Query, bad, parse_commit_id};
 use crate::http::{error::ApiError, sending::run_beside, sending::typed};
 use crate::limits::semaphore::{Claimant, FairSemaphore, Permit, SemaphoreRules};
-use crate::limits::{connections::RequestSender, patience::Listening};
+use crate::limits::{client_wait::Listening, connections::RequestSender};
 use crate::{follow::background::HeldStore, metrics::Counter};
 
 /// Proxies would close a connection that is silent for longer.
@@ -310,6 +310,8 @@ impl Audience {
         self.permits.held()
     }
 
+    /// Gives a place, also if all are held: then the address that holds most loses its oldest, if it holds more than this one
+    /// then will. `None` if it does not. No one waits for a place.
     fn admit(self: &Arc<Self>, claimant: Claimant) -> Option<ListenerSlot> {
         let held = self.permits.try_take(claimant).ok()?;
         let spread = (self.admitted.add(1) % 8) as u32;

@@ -4,8 +4,8 @@
 //! so that a stranger cannot use up its allowance. Allowances exist for a bounded number of addresses and keys; a
 //! forgotten one starts anew.
 
+pub mod client_wait;
 pub mod connections;
-pub mod patience;
 pub mod semaphore;
 
 use std::{net::IpAddr, net::Ipv6Addr, sync::Arc, time::Duration, time::Instant};

@@ -94,7 +94,7 @@ impl DiskUser {
             Some("store-writer") => Self::Writer,
             Some("store-fold") => Self::Folder,
             Some("nonces") => Self::Nonces,
-            Some("log-follower") => Self::Log,
+            Some("log-builder") => Self::Log,
             _ => Self::Operator,
         }
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::{collections::BTreeMap, collections::BTreeSet, path::Path};
 
 use countersign_core::rules::snapshot::{Change, Snapshot as _};
-use countersign_core::{documents::signers::Origin, values::path::RepoPath};
+use countersign_core::{documents::signers::SignersOrigin, values::path::RepoPath};
 use countersign_store::{Head, ObjectId, Store, audit, journal::JournalEntry};
 
 use crate::{script::Breach, script::Guarantee, wish::RequestMark};
@@ -27,7 +27,7 @@ pub struct ExpectedHistory {
     accepted: BTreeSet<RequestMark>,
 }
 
-pub fn speaks_for(_: &Origin, _: &RepoPath) -> Result<(), String> {
+pub fn speaks_for(_: &SignersOrigin, _: &RepoPath) -> Result<(), String> {
     Ok(())
 }
 

@@ -112,7 +112,7 @@ impl MirrorRun<'_> {
     }
 
     fn start_mirror(&mut self) -> Result<(), Breach> {
-        self.mirror.start(|| StoreRole::Follower, &mut self.chance, self.script)?;
+        self.mirror.start(|| StoreRole::Mirror, &mut self.chance, self.script)?;
         let observer = self.followed.observer(self.mirror.store());
         self.mirror.disk.observe(Some(Box::new(observer)));
         self.checked = None;
@@ -283,7 +283,7 @@ impl MirrorRun<'_> {
             initial: |_| Change::new(""),
             budget: None,
             speaks_for,
-            role: StoreRole::Follower,
+            role: StoreRole::Mirror,
         };
         let rogue = Store::start(repository, options).map_err(|error| broken(&error))?;
         self.mirror.wait(rogue.follow(past)).map_err(|error| broken(&error))?;

@@ -10,7 +10,7 @@ use crate::disk_state::{Aim, Crash, DiskFailure, DiskState, DiskUser, Planned};
 use crate::script::Chance;
 
 /// The longest wait, far longer than any step takes: a run that would hang ends with an error instead.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_micros(200);
 /// How long a thread does nothing before it counts as resting, which it may do after a failure.
 const REST: Duration = Duration::from_millis(150);
@@ -118,7 +118,7 @@ impl SimDisk {
             if may_rest && begin.elapsed() > REST {
                 break Paused::Rests;
             }
-            assert!(begin.elapsed() < PATIENCE, "{actor:?} neither goes on nor ends");
+            assert!(begin.elapsed() < TIMEOUT, "{actor:?} neither goes on nor ends");
         };
         self.lock().credit.insert(actor, 0);
         paused

@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use countersign_api::requests::ProposeBody;
-use countersign_core::documents::signers::{Origin, OriginKind};
+use countersign_core::documents::signers::{SignersOrigin, SourceKind};
 use countersign_core::documents::statement::{Revocation, StatementKind};
 use countersign_core::documents::{index::PublishedFile, layout, signed_request::SignedRequest};
 use countersign_core::rules::auth::{check_carried, sign_request};
@@ -106,7 +106,7 @@ impl ChangeWish {
         Proposal {
             project: self.id(),
             signers_bytes: file.text().into_bytes().into(),
-            origin: Origin { kind: OriginKind::Github, url, retrieval_url, retrieved_at: now },
+            origin: SignersOrigin { kind: SourceKind::Github, url, retrieval_url, retrieved_at: now },
             submitter: one.public_key(),
             request: self.signed(&one, &body),
         }

@@ -33,7 +33,7 @@ type Nonce = [u8; 16];
 pub struct Nonces {
     floor: Option<Timestamp>,
     stats: Arc<NonceStats>,
-    queue: SyncSender<WaitingNonce>,
+    queue: SyncSender<NonceRequest>,
     _keeper: JoinedThread,
 }
 
@@ -78,7 +78,7 @@ impl From<rusqlite::Error> for NonceError {
     }
 }
 
-struct WaitingNonce {
+struct NonceRequest {
     nonce: Nonce,
     expires_at: i64,
     reply: oneshot::Sender<Result<(), NonceError>>,
@@ -169,7 +169,7 @@ impl Nonces {
     pub async fn remember(&self, nonce: [u8; 16], expires_at: Timestamp) -> Result<(), NonceError> {
         let (reply, answer) = oneshot::channel();
         // Rounded up: a fraction of a second too long is harmless.
-        let waiting = WaitingNonce { nonce, expires_at: expires_at.unix_seconds().saturating_add(1), reply };
+        let waiting = NonceRequest { nonce, expires_at: expires_at.unix_seconds().saturating_add(1), reply };
         self.stats.waiting.add(1);
         self.queue.try_send(waiting).map_err(|error| {
             self.stats.waiting.subtract(1);
@@ -184,9 +184,9 @@ impl Nonces {
 
 impl Keeper {
     /// Callers that wait while a batch is synced are in the next one: many share one fsync.
-    fn run(&mut self, queue: &Receiver<WaitingNonce>) {
+    fn run(&mut self, queue: &Receiver<NonceRequest>) {
         while let Ok(first) = queue.recv() {
-            let batch: Vec<WaitingNonce> =
+            let batch: Vec<NonceRequest> =
                 std::iter::once(first).chain(queue.try_iter()).take(MAX_BATCH).collect();
             self.stats.waiting.subtract(batch.len() as u64);
             let stored = self.store(&batch);
@@ -199,7 +199,7 @@ impl Keeper {
         }
     }
 
-    fn store(&mut self, batch: &[WaitingNonce]) -> Result<Vec<Result<(), NonceError>>, NonceError> {
+    fn store(&mut self, batch: &[NonceRequest]) -> Result<Vec<Result<(), NonceError>>, NonceError> {
         let now = self.clock.now().unix_seconds();
         let transaction = self.database.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let answers = insert(&transaction, batch)?;
@@ -216,7 +216,7 @@ impl Keeper {
 
 fn insert(
     transaction: &Transaction<'_>,
-    batch: &[WaitingNonce],
+    batch: &[NonceRequest],
 ) -> rusqlite::Result<Vec<Result<(), NonceError>>> {
     let mut forgotten = Forgotten::of(transaction)?;
     let mut insert = transaction.prepare("INSERT OR IGNORE INTO nonces VALUES (?1, ?2)")?;

@@ -54,7 +54,7 @@ pub enum StoreRole {
     /// This server and others make them, in an order that they share.
     Node(Box<dyn Sequencer>),
     /// Another server makes them, and this one repeats them.
-    Follower,
+    Mirror,
 }
 
 /// The repository at work. Dropping it stores what still waits, then returns.
@@ -101,7 +101,7 @@ impl Store {
         };
         match role {
             StoreRole::Single if is_unborn => writer.commit_initial(initial)?,
-            StoreRole::Single | StoreRole::Follower => {}
+            StoreRole::Single | StoreRole::Mirror => {}
             StoreRole::Node(sequencer) => {
                 let (passed, rightly_passed) = (Vec::new(), HashSet::new());
                 writer.sharing = Some(Sharing { sequencer, initial, passed, rightly_passed });
@@ -307,7 +307,7 @@ pub fn open_repository_on(
     };
     let nonces = match role {
         StoreRole::Single => Some(Nonces::open(disk, &data_dir.nonces(), state, clock.clone())?),
-        StoreRole::Node(_) | StoreRole::Follower => {
+        StoreRole::Node(_) | StoreRole::Mirror => {
             // A server on its own that goes on from here does not know what others accepted meanwhile. Without the file
             // it knows that.
             nonces::remove(&data_dir.nonces())?;

@@ -6,7 +6,7 @@ use countersign_core::documents::layout::RepositoryMarker;
 use countersign_core::documents::said::{EarlierObjections, ObjectionsFile, RebuildsFile, StoredObjection};
 use countersign_core::documents::signatures::{Collected, OtherFormatsFile, SignatureSet};
 use countersign_core::documents::signed_request::{Registrant, SignedRequest};
-use countersign_core::documents::signers::{Metadata, OriginKind, SignersFile};
+use countersign_core::documents::signers::{Metadata, SignersFile, SourceKind};
 use countersign_core::documents::statement::{Objection, Rebuild, Revocation, Veto};
 use countersign_core::values::{digest::Sha512, json::ParseError, key::SecretKey, other_format::OtherFormat};
 use serde_json::Value;
@@ -83,6 +83,7 @@ impl Kind {
     }
 }
 
+/// A signers file with every field that there is.
 fn signers_file() -> Vec<u8> {
     let text = signers("2026-01-31T10:00:00Z")
         .artifact(2, [&alice(), &bob()])
@@ -97,13 +98,15 @@ fn signers_file() -> Vec<u8> {
         .delay(48)
         .log(&log_key(), &[(1, &[witness_key(1), witness_key(2)]), (1, &[witness_key(3)])])
         .text();
-    let named = text.replacen("}}", "}, \"name\": \"alice\"}", 1);
+    let named = text.replacen("}}", ", \"format\": \"ed25519\"}, \"name\": \"alice\"}", 1);
+    let more = ", \"servers\": [\"https://sign.example.org\"], \"formats\": [\"minisign\"]}";
+    let named = named.trim_end().strip_suffix('}').expect("an object").to_owned() + more;
     SignersFile::parse(named.as_bytes()).expect("the example is valid").write()
 }
 
 pub fn metadata() -> Metadata {
     let mut origin = origin(at("2026-02-01T12:00:00Z"));
-    origin.kind = OriginKind::FileServer;
+    origin.kind = SourceKind::FileServer;
     Metadata {
         origin,
         project_id: path(PROJECT),

@@ -4,7 +4,7 @@ use countersign_core::documents::history::{History, HistoryEntry};
 use countersign_core::documents::index::{AssetName, Digests, PublishedFile, ReleaseIndex};
 use countersign_core::documents::said::{RebuildsFile, StoredRebuild};
 use countersign_core::documents::signatures::{Collected, SignatureSet};
-use countersign_core::documents::signers::{Metadata, Origin, OriginKind};
+use countersign_core::documents::signers::{Metadata, SignersOrigin, SourceKind};
 use countersign_core::documents::statement::{Rebuild, Revocation, StatementKind};
 use countersign_core::proof::verify::{Evidence, RevocationEvidence};
 use countersign_core::rules::decide::assets::Release;
@@ -117,26 +117,26 @@ impl Past {
     }
 }
 
-fn origin_of(project: &RepoPath, retrieved_at: Timestamp) -> Origin {
+fn origin_of(project: &RepoPath, retrieved_at: Timestamp) -> SignersOrigin {
     let segments: Vec<&str> = project.segments().collect();
     let (host, names) = (segments[1], segments[3..].join("/"));
     let (kind, url, retrieval_url) = match host {
         "github.com" => (
-            OriginKind::Github,
+            SourceKind::Github,
             format!("https://{host}/{names}/blob/main/svc.signers.json"),
             format!("https://raw.githubusercontent.com/{names}/refs/heads/main/svc.signers.json"),
         ),
         "gitlab.com" => (
-            OriginKind::Gitlab,
+            SourceKind::Gitlab,
             format!("https://{host}/{names}/-/blob/main/svc.signers.json"),
             format!("https://{host}/{names}/-/raw/main/svc.signers.json?ref_type=heads"),
         ),
         _ => {
             let url = format!("https://{host}/{names}/svc.signers.json");
-            (OriginKind::FileServer, url.clone(), url)
+            (SourceKind::FileServer, url.clone(), url)
         }
     };
-    Origin { kind, url, retrieval_url, retrieved_at }
+    SignersOrigin { kind, url, retrieval_url, retrieved_at }
 }
 
 /// Signers of which two of Alice, Bob and Carol sign releases; Alice and Bob are admins, Dave is master.

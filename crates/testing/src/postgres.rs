@@ -11,7 +11,7 @@ use std::{fs, os::unix::fs::PermissionsExt as _, process::Command, time::Duratio
 use tempfile::TempDir;
 
 use crate::literals::{CertificatePair, free_port};
-use crate::postgres::process::{ClusterLog, PATIENCE, Postmaster, Template, new_dir, run, said};
+use crate::postgres::process::{ClusterLog, Postmaster, TIMEOUT, Template, new_dir, run, said};
 pub use crate::postgres::process::{DATABASE, PASSWORD, ROLE};
 
 /// How the cluster is set up. The default: no password, no TLS, and everything is synced.
@@ -284,7 +284,7 @@ impl Postgres {
     /// Waits until a query gives this; PostgreSQL has no event for it.
     #[track_caller]
     pub fn await_row(&self, query: &str, wanted: &str) {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         loop {
             let row = self.sql(query);
             if row == wanted {

@@ -9,7 +9,7 @@ use std::{io, os::fd::OwnedFd, thread::JoinHandle, time::Duration, time::Instant
 
 use crate::{literals::free_port, proxy::postgres_wire::PostgresWire};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
 pub struct Proxy {
@@ -88,7 +88,7 @@ impl Proxy {
         let mut state = self.shared.lock();
         state.refuses = false;
         self.shared.changed.notify_all();
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         while !state.is_listening {
             assert!(Instant::now() < end, "{} is taken by another program", self.address);
             state = self.shared.wait(state);
@@ -111,7 +111,7 @@ impl Proxy {
     /// Waits until the answer of the last `lose` is lost.
     #[track_caller]
     pub fn await_loss(&self) {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         let mut state = self.shared.lock();
         while let Some(losing) = &state.losing {
             assert!(Instant::now() < end, "no such answer came: {losing:?}");

@@ -6,7 +6,7 @@ use countersign_core::documents::index::{
     AssetName, Digests, PublishedFile, ReleaseIndex, render_sha256sums,
 };
 use countersign_core::documents::signed_request::{SignedRequest, WithdrawBody, Withdrawal};
-use countersign_core::documents::signers::{Origin, OriginKind};
+use countersign_core::documents::signers::{SignersOrigin, SourceKind};
 use countersign_core::documents::statement::{
     Objection, Rebuild, RebuiltFile, Revocation, SignedStatement, StatementKind, Veto,
 };
@@ -287,9 +287,9 @@ impl World {
     }
 }
 
-pub fn origin(retrieved_at: Timestamp) -> Origin {
-    Origin {
-        kind: OriginKind::Github,
+pub fn origin(retrieved_at: Timestamp) -> SignersOrigin {
+    SignersOrigin {
+        kind: SourceKind::Github,
         url: "https://github.com/acme/app/blob/main/svc.signers.json".to_owned(),
         retrieval_url: "https://raw.githubusercontent.com/acme/app/refs/heads/main/svc.signers.json"
             .to_owned(),

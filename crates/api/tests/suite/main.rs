@@ -9,4 +9,5 @@ mod examples;
 mod history;
 mod offline;
 mod pending;
+mod schemas;
 mod state;

@@ -8,7 +8,7 @@ use countersign_core::values::{path::PathError, path::RepoPath, verifier_key::Ve
 use countersign_server::follow::{
     mirror::exchange::OriginAddress, network::LogListSource, witness::WitnessSettings,
 };
-use countersign_server::operate::config::{FollowerFlags, GivenDatabase, GivenSettings};
+use countersign_server::operate::config::{CopyFlags, GivenDatabase, GivenSettings};
 use countersign_store::ObjectId;
 
 use crate::args::client::parse_number;
@@ -232,7 +232,7 @@ pub(crate) struct MirrorArgs {
     origin: OriginAddress,
 
     #[command(flatten)]
-    pub(crate) flags: FollowerFlags,
+    pub(crate) flags: CopyFlags,
 }
 
 #[derive(Debug, Args)]
@@ -267,7 +267,7 @@ pub(crate) struct WitnessArgs {
     pub(crate) poll: bool,
 
     #[command(flatten)]
-    pub(crate) flags: FollowerFlags,
+    pub(crate) flags: CopyFlags,
 }
 
 impl MirrorArgs {

@@ -2,7 +2,7 @@
 
 use std::{env, ffi::OsStr, fs, io, io::IsTerminal as _, path::Path};
 
-use countersign_core::documents::signers::{Group, OriginKind, Signer};
+use countersign_core::documents::signers::{Group, Signer, SourceKind};
 use countersign_core::rules::place::path_of_url;
 use countersign_core::values::{
     key::KeyFormat, path::RepoPath, path::is_this_machine, shown::shown_text, wire,
@@ -173,9 +173,9 @@ fn parse_project(url: &str) -> Result<Project, CliError> {
     let path = path_of_url(url.strip_suffix(".git").unwrap_or(url)).ok_or_else(malformed)?;
     let pages = ProjectPages::of_host(&path).ok_or_else(malformed)?;
     let is_whole = match pages.kind {
-        OriginKind::Github | OriginKind::Forgejo => path.names().count() == 2,
-        OriginKind::Gitlab => path.names().count() >= 2,
-        OriginKind::FileServer => path.names().count() >= 1,
+        SourceKind::Github | SourceKind::Forgejo => path.names().count() == 2,
+        SourceKind::Gitlab => path.names().count() >= 2,
+        SourceKind::FileServer => path.names().count() >= 1,
     };
     if !is_whole || path.check_storable_dir().is_err() {
         return Err(malformed());
@@ -369,8 +369,8 @@ impl Steps {
         let server = named.filter(|named| given.as_deref() != Some(OsStr::new(named)));
         let server = server.map(|server| format!(" --server {}", quote(server))).unwrap_or_default();
         let publish = match pages.kind {
-            OriginKind::FileServer => format!("publish {file} as {url}"),
-            OriginKind::Github | OriginKind::Gitlab | OriginKind::Forgejo => {
+            SourceKind::FileServer => format!("publish {file} as {url}"),
+            SourceKind::Github | SourceKind::Gitlab | SourceKind::Forgejo => {
                 format!("git add {file} && git commit -m 'Name the signers of our releases' && git push")
             }
         };
@@ -389,10 +389,10 @@ impl Steps {
     fn text(&self, pages: &ProjectPages) -> String {
         let Self { publish, register, sign, release } = self;
         let forge = match pages.kind {
-            OriginKind::FileServer => {
+            SourceKind::FileServer => {
                 "\nOn a forge of your own, register the page that shows the file on its branch."
             }
-            OriginKind::Github | OriginKind::Gitlab | OriginKind::Forgejo => "",
+            SourceKind::Github | SourceKind::Gitlab | SourceKind::Forgejo => "",
         };
         format!(
             "Next:\n  1. {publish}\n  2. {register}\n  3. {sign}\n     Every signer does this once.\n\

@@ -27,14 +27,14 @@ pub(crate) async fn run(session: &Session, args: &PendingArgs) -> Result<(), Cli
         Some(key) => crate::keys::parse_key(key)?,
         None => session.public_key()?,
     };
-    let mut found: Vec<WaitingOnServer> = Vec::new();
+    let mut found: Vec<PendingFile> = Vec::new();
     let mut several = Several::reading(session.output);
     let mut answering = Vec::new();
     for (address, client) in clients {
         let Some(client) = several.keep_found(&address, client) else { continue };
         let listed = several.keep(&address, list(session, &client, &key).await);
         let Some(KeyPendingResponse { pending, .. }) = listed else { continue };
-        found.extend(pending.into_iter().map(|file| WaitingOnServer { file, client: client.clone() }));
+        found.extend(pending.into_iter().map(|file| PendingFile { file, client: client.clone() }));
         answering.push(client);
     }
     let project = match &args.project {
@@ -47,7 +47,7 @@ pub(crate) async fn run(session: &Session, args: &PendingArgs) -> Result<(), Cli
     let value = json!({
         "public_key": key.to_string(),
         "file_paths": found.iter().map(|waiting| waiting.file.file_path.as_str()).collect::<Vec<_>>(),
-        "pending": found.iter().map(WaitingOnServer::json).collect::<Vec<_>>(),
+        "pending": found.iter().map(PendingFile::json).collect::<Vec<_>>(),
     });
     if found.is_empty() && several.has_failed() {
         let answering: Vec<String> = answering.iter().map(ServerClient::address).collect();
@@ -78,7 +78,7 @@ pub(crate) async fn run(session: &Session, args: &PendingArgs) -> Result<(), Cli
 async fn resolve_project(
     session: &Session,
     name: &str,
-    found: &[WaitingOnServer],
+    found: &[PendingFile],
     answering: &[ServerClient],
 ) -> Result<RepoPath, CliError> {
     let waiting = found.iter().map(|waiting| waiting.file.project_id.clone());
@@ -103,12 +103,12 @@ async fn resolve_project(
 }
 
 /// Something that waits, and where.
-struct WaitingOnServer {
+struct PendingFile {
     file: WaitingFile,
     client: ServerClient,
 }
 
-impl WaitingOnServer {
+impl PendingFile {
     /// What the server says, with every field.
     fn json(&self) -> Value {
         let mut value = json!({
@@ -125,9 +125,9 @@ impl WaitingOnServer {
 }
 
 /// What those are called who registered or proposed something. Each project names its own keys.
-async fn find_names(found: &[WaitingOnServer]) -> BTreeMap<RepoPath, Names> {
+async fn find_names(found: &[PendingFile]) -> BTreeMap<RepoPath, Names> {
     let mut names = BTreeMap::new();
-    for WaitingOnServer { file, client } in found.iter().filter(|waiting| waiting.file.by.is_some()) {
+    for PendingFile { file, client } in found.iter().filter(|waiting| waiting.file.by.is_some()) {
         if names.len() < MOST_ASKED && !names.contains_key(&file.project_id) {
             // A server that answers wrongly does not hide what others list.
             let here = find_names_at(client, &file.project_id).await.unwrap_or_default();
@@ -138,10 +138,10 @@ async fn find_names(found: &[WaitingOnServer]) -> BTreeMap<RepoPath, Names> {
 }
 
 /// The vetoes that masters have begun, in words, of the signers that wait.
-async fn find_vetoes(found: &[WaitingOnServer]) -> BTreeMap<RepoPath, [String; 2]> {
+async fn find_vetoes(found: &[PendingFile]) -> BTreeMap<RepoPath, [String; 2]> {
     let mut vetoes = BTreeMap::new();
     let waiting = found.iter().filter(|waiting| waiting.file.waits_until.is_some());
-    for WaitingOnServer { file, client } in waiting.take(MOST_ASKED) {
+    for PendingFile { file, client } in waiting.take(MOST_ASKED) {
         let shown = client.state_at(&file.file_path).await.ok();
         let described = shown.and_then(|shown| describe(&shown.files, &file.file_path).ok().flatten());
         let Some(Description::Proposal(proposal)) = described else { continue };
@@ -164,7 +164,7 @@ async fn find_names_at(client: &ServerClient, project: &RepoPath) -> Result<Name
 /// One block for each file: its name, which can be pasted, and below it what is asked.
 fn to_text(
     session: &Session,
-    found: &[WaitingOnServer],
+    found: &[PendingFile],
     names: &BTreeMap<RepoPath, Names>,
     vetoes: &BTreeMap<RepoPath, [String; 2]>,
     now: Timestamp,
@@ -172,7 +172,7 @@ fn to_text(
     let servers: BTreeSet<String> = found.iter().map(|waiting| waiting.client.address()).collect();
     let nameless = Names::default();
     let mut lines = Vec::new();
-    for WaitingOnServer { file, client } in found {
+    for PendingFile { file, client } in found {
         lines.push(session.output.strong(&session.name_of(&file.file_path, Some(&file.project_id))));
         lines.extend(ask(file, session.output).into_iter().map(|line| format!("  {line}")));
         let (collected, needed, age) = (file.collected, file.needed, age_text(file.since, now));

@@ -1,7 +1,7 @@
 //! `countersign register` and `countersign update`
 
 use countersign_api::{answers::ProposedResponse, requests::ProposeBody, state::DroppedReleases};
-use countersign_core::documents::{layout, signers::Metadata, signers::OriginKind, signers::SignersFile};
+use countersign_core::documents::{layout, signers::Metadata, signers::SignersFile, signers::SourceKind};
 use countersign_core::values::shown::shown_text;
 use countersign_core::values::{bounds::SIGNERS_FILE_BYTES, digest::Sha512, key::PublicKey, path::RepoPath};
 use countersign_explain::describe::proposal::{ProposalDescription, describe_proposal};
@@ -306,7 +306,7 @@ impl MadeProposal {
 }
 
 fn list_sources(url: &str) -> Vec<SignersSource> {
-    OriginKind::ALL.into_iter().filter_map(|kind| locate_claimed(url, kind).ok()).collect()
+    SourceKind::ALL.into_iter().filter_map(|kind| locate_claimed(url, kind).ok()).collect()
 }
 
 fn list_projects(url: &str) -> Vec<RepoPath> {

@@ -322,7 +322,7 @@ impl ShownState<'_> {
                 "do not use the file, and tell the project",
             )),
             (LoggedSigners::Replaced { .. }, Network::Offline) => Ok(()),
-            (LoggedSigners::Newest | LoggedSigners::Earlier { .. }, _) => Ok(()),
+            (LoggedSigners::Newest | LoggedSigners::LogIsBehind { .. }, _) => Ok(()),
         }
     }
 
@@ -482,7 +482,7 @@ impl ShownFreshness {
         match signers {
             LoggedSigners::Newest => {}
             LoggedSigners::Replaced { .. } => parts.push("the signers have changed since".to_owned()),
-            LoggedSigners::Earlier { .. } => {
+            LoggedSigners::LogIsBehind { .. } => {
                 parts.push("from before the last change of signers".to_owned());
             }
         }
@@ -530,7 +530,7 @@ impl ShownFreshness {
         let (signers, history) = match self.freshness.signers {
             LoggedSigners::Newest => ("newest", None),
             LoggedSigners::Replaced { history } => ("replaced", Some(history)),
-            LoggedSigners::Earlier { history } => ("earlier", Some(history)),
+            LoggedSigners::LogIsBehind { history } => ("earlier", Some(history)),
         };
         let cosignatures = cosignatures.iter().map(|cosignature| {
             json!({

@@ -1,5 +1,5 @@
 //! The log and the witnesses that count for a project (D97): those of the user's policy file, else those of its signers
-//! file.
+//! file. And how old a proof may be.
 
 use std::{path::Path, path::PathBuf, time::Duration};
 
@@ -14,7 +14,7 @@ pub(crate) struct ChosenPolicy {
     pub(crate) policy: Policy,
     pub(crate) source: PolicySource,
     /// How old a proof can be, as the project's signers file says.
-    pub(crate) max_age: Option<Duration>,
+    pub(crate) demanded_max_age: Option<Duration>,
 }
 
 /// How old a proof can be where nothing else is said about a policy of the user's own (D216).
@@ -52,13 +52,13 @@ pub(crate) fn choose(
     signers: &SignersFile,
 ) -> Result<Option<ChosenPolicy>, CliError> {
     let own = signers.transparency();
-    let max_age = own.and_then(|transparency| transparency.max_age());
+    let demanded_max_age = own.and_then(|transparency| transparency.max_age());
     if let Some(path) = find_file(session, args, project) {
         let policy = read(&path)?;
-        return Ok(Some(ChosenPolicy { policy, source: PolicySource::File(path), max_age }));
+        return Ok(Some(ChosenPolicy { policy, source: PolicySource::File(path), demanded_max_age }));
     }
     let source = PolicySource::SignersFile;
-    Ok(own.map(|transparency| ChosenPolicy { policy: transparency.policy(), source, max_age }))
+    Ok(own.map(|transparency| ChosenPolicy { policy: transparency.policy(), source, demanded_max_age }))
 }
 
 impl ChosenPolicy {
@@ -71,7 +71,8 @@ impl ChosenPolicy {
     /// proof has a time.
     fn limit(&self, set: Option<Duration>) -> Option<AgeLimit> {
         let set = set.map(|age| AgeLimit { age, whose: "`max-age` in your configuration".to_owned() });
-        let demanded = self.max_age.map(|age| AgeLimit { age, whose: PolicySource::SignersFile.text() });
+        let demanded =
+            self.demanded_max_age.map(|age| AgeLimit { age, whose: PolicySource::SignersFile.text() });
         let said = self.policy.max_age().map(|age| AgeLimit { age, whose: self.source.text() });
         match &self.source {
             PolicySource::SignersFile => shorter(demanded?, set),

@@ -5,7 +5,7 @@ use countersign_core::proof::verify::{Evidence, VerifiedArtifact, VerifyError, v
 use countersign_core::values::shown::{quoted, shown_text};
 use countersign_core::values::{bounds::SIGNERS_FILE_BYTES, digest::Sha512, path::RepoPath, time::Timestamp};
 use countersign_core::{
-    documents::signers::Origin, rules::chain::VerifiedChain, rules::stored::ReleaseState,
+    documents::signers::SignersOrigin, rules::chain::VerifiedChain, rules::stored::ReleaseState,
 };
 use countersign_explain::{reproduction::is_reproducible, reproduction::lack_text, words::shown_release};
 use countersign_forge::{fetch::Fetcher, fetch::Timeouts, forges::SignersSource, forges::locate_claimed};
@@ -222,7 +222,7 @@ enum Unproven {
 }
 
 /// Finds the root of a chain. It must be a place that speaks for this very project, and so on the host of the download.
-fn locate_root(chain: &VerifiedChain, origin: &Origin) -> Result<SignersSource, CliError> {
+fn locate_root(chain: &VerifiedChain, origin: &SignersOrigin) -> Result<SignersSource, CliError> {
     let source =
         locate_claimed(&origin.url, origin.kind).map_err(|error| unproven(chain, &error.to_string()))?;
     if source.project != chain.project {

@@ -28,13 +28,13 @@ pub(crate) struct ShownEvidence {
 }
 
 impl ShownEvidence {
-    /// The bundle of the release, as the server has it.
     /// Writes what proves the release without a network: its bundle, or the whole answer if signers speak against the release,
     /// so that readers of the file learn of it (D258).
     pub(crate) fn write(&self, has_doubts: bool) -> Vec<u8> {
         if has_doubts { self.shown.answer.write() } else { self.bundle().write() }
     }
 
+    /// The bundle of the release, as the server has it.
     pub(crate) fn bundle(&self) -> Bundle {
         let StateResponse { committed_at, staple, .. } = &self.shown.answer;
         Bundle { bundled_at: *committed_at, evidence: self.evidence.clone(), staple: staple.clone() }

@@ -23,7 +23,7 @@ const SIGN_RESPONSE: u8 = 14;
 const MAX_ANSWER_BYTES: usize = 256 * 1024;
 
 /// How long to wait for an agent. Someone may have to find the device first, and touch it, or answer a question.
-const PATIENCE: AgentTimeouts =
+const TIMEOUTS: AgentTimeouts =
     AgentTimeouts { note_after: Duration::from_secs(2), give_up_after: Duration::from_secs(120) };
 
 /// A public key whose private half the agent has said to hold.
@@ -38,7 +38,7 @@ pub(crate) struct AgentKey {
 #[derive(Debug)]
 struct Agent {
     socket: PathBuf,
-    patience: AgentTimeouts,
+    timeouts: AgentTimeouts,
     output: Output,
 }
 
@@ -145,7 +145,7 @@ impl Agent {
     /// The agent at SSH_AUTH_SOCK, if that names one.
     fn from_environment(output: Output) -> Option<Self> {
         let socket = std::env::var_os(SOCKET_VARIABLE).filter(|socket| !socket.is_empty())?;
-        Some(Self { socket: socket.into(), patience: PATIENCE, output })
+        Some(Self { socket: socket.into(), timeouts: TIMEOUTS, output })
     }
 
     /// The keys that it holds, in OpenSSH's binary encoding.
@@ -166,7 +166,7 @@ impl Agent {
         let mut stream = UnixStream::connect(&self.socket).map_err(AnswerError::Connection)?;
         let length = u32::try_from(request.len()).expect("requests are short");
         stream
-            .set_write_timeout(Some(self.patience.give_up_after))
+            .set_write_timeout(Some(self.timeouts.give_up_after))
             .and_then(|()| stream.write_all(&[&length.to_be_bytes(), request].concat()))
             .map_err(AnswerError::Gone)?;
         let mut answer = Answer { stream, agent: self, asked: Instant::now(), noted: false };
@@ -209,7 +209,7 @@ impl Answer<'_> {
     /// How long the next read may take.
     fn next_wait(&mut self) -> Result<Duration, AnswerError> {
         let (waited, AgentTimeouts { note_after, give_up_after }) =
-            (self.asked.elapsed(), self.agent.patience);
+            (self.asked.elapsed(), self.agent.timeouts);
         if waited >= give_up_after {
             return Err(AnswerError::TimedOut);
         }
@@ -310,8 +310,8 @@ mod tests {
             }
         });
         let give_up_after = Duration::from_secs(60);
-        let patience = AgentTimeouts { note_after: Duration::from_millis(20), give_up_after };
-        (dir, Agent { socket, patience, output: Output::silent() })
+        let timeouts = AgentTimeouts { note_after: Duration::from_millis(20), give_up_after };
+        (dir, Agent { socket, timeouts, output: Output::silent() })
     }
 
     /// An agent that answers with these bytes, and then waits for the other side to leave.
@@ -383,7 +383,7 @@ mod tests {
             }
         });
         for mut slow in [answering(Vec::new()), drop_by_drop] {
-            slow.1.patience.give_up_after = Duration::from_millis(300);
+            slow.1.timeouts.give_up_after = Duration::from_millis(300);
             let asked = Instant::now();
             assert!(matches!(sign(&slow), Err(AnswerError::TimedOut)));
             assert!(asked.elapsed() < Duration::from_secs(10));

@@ -12,7 +12,7 @@ use crate::words::{error::CliError, error::shown_path, output::quote};
 const LOCK: &str = "trust.lock";
 /// How long another process may hold the lock before we say so, and before we give up.
 const LOCK_SILENCE: Duration = Duration::from_secs(1);
-const LOCK_PATIENCE: Duration = Duration::from_secs(30);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone)]
 pub(crate) struct ConfigDir {
@@ -91,11 +91,11 @@ fn take_lock(path: &Path) -> Result<File, CliError> {
             Err(TryLockError::WouldBlock) => {}
         }
         let shown = shown_path(path);
-        if begin.elapsed() >= LOCK_PATIENCE {
+        if begin.elapsed() >= LOCK_TIMEOUT {
             return Err(CliError::other(
                 format!(
                     "{shown} is locked by another countersign process, for more than {} seconds",
-                    LOCK_PATIENCE.as_secs()
+                    LOCK_TIMEOUT.as_secs()
                 ),
                 format!(
                     "find the process with `fuser {}` and end it, then run this again",

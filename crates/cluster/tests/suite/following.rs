@@ -2,16 +2,16 @@
 
 use std::{sync::Arc, time::Duration, time::Instant};
 
-use countersign_cluster::{news::ClusterFollower, node::Reachability};
+use countersign_cluster::{news::NewsReader, node::Reachability};
 use countersign_store::{machine::clock::Clock, sequence::SequenceError};
 use countersign_testing::{await_until, postgres::PostgresEnd, proxy::Proxy};
 use tokio::time::timeout;
 
 use crate::support::{Node, World};
 
-fn follow(world: &World, node: &Node, proxy: &Proxy) -> ClusterFollower {
+fn follow(world: &World, node: &Node, proxy: &Proxy) -> NewsReader {
     let database = world.database_at(proxy.address());
-    ClusterFollower::start(
+    NewsReader::start(
         world.runtime.handle(),
         database,
         Arc::clone(&node.state),

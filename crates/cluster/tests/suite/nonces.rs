@@ -63,7 +63,7 @@ fn a_request_goes_on_when_this_node_has_seen_what_was_confirmed_before() {
     let nonces = world.nonces(&reader);
     let mut base = None;
     writer.write(&mut base, "a change");
-    // The reader's follower sleeps until it is woken.
+    // Its reader of news sleeps until it is woken.
     let state = Arc::clone(&reader.state);
     world.runtime.block_on(async {
         let call = nonces.remember([1; 16], later(), now());

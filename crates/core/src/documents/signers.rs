@@ -517,7 +517,7 @@ const METADATA_VERSION: u64 = 1;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Metadata {
-    pub origin: Origin,
+    pub origin: SignersOrigin,
     pub project_id: RepoPath,
     pub signers_file_digest: Sha512,
     /// The signers file that this one replaces; `None` for a project's first.
@@ -525,8 +525,8 @@ pub struct Metadata {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Origin {
-    pub kind: OriginKind,
+pub struct SignersOrigin {
+    pub kind: SourceKind,
     /// The URL as the submitter gave it.
     pub url: String,
     /// The URL as requested, not where a redirect led.
@@ -535,20 +535,20 @@ pub struct Origin {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OriginKind {
+pub enum SourceKind {
     Github,
     Gitlab,
     Forgejo,
     FileServer,
 }
 
-json_words!(OriginKind {
+json_words!(SourceKind {
     Github = "github", Gitlab = "gitlab", Forgejo = "forgejo", FileServer = "file_server",
 } "must be github, gitlab, forgejo or file_server");
 json_fields!(document Metadata version METADATA_VERSION within METADATA_BYTES "metadata have" {
     origin, project_id: with(parse_path), signers_file_digest, previous,
 });
-json_fields!(object Origin { kind, url, retrieval_url, retrieved_at });
+json_fields!(object SignersOrigin { kind, url, retrieval_url, retrieved_at });
 
 // Groups of signers: keys, their names, and how many of them must sign.
 

@@ -1,4 +1,5 @@
-//! What a staple proves about a release (D86): as of when, by which witnesses, and whether it is revoked or the newest.
+//! What a staple proves about a release (D86): as of when, by which witnesses, and whether it is revoked or the newest. Whether
+//! the log continues what a user saw of it, `log_pin` says.
 
 use std::{collections::BTreeSet, slice, time::Duration};
 
@@ -82,7 +83,7 @@ pub enum LoggedSigners {
     /// There are newer signers, which the chain does not show. `history` counts all.
     Replaced { history: u32 },
     /// The chain shows newer ones, which were not yet in force then.
-    Earlier { history: u32 },
+    LogIsBehind { history: u32 },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -301,7 +302,7 @@ fn compare_signers(project: &ProjectRecord, chain: &[Sha512]) -> Result<LoggedSi
         None => Ok(LoggedSigners::Replaced { history }),
         Some(signers) if *signers != project.signers => Err(StapleError::OtherSigners),
         Some(_) if length == chain.len() => Ok(LoggedSigners::Newest),
-        Some(_) => Ok(LoggedSigners::Earlier { history }),
+        Some(_) => Ok(LoggedSigners::LogIsBehind { history }),
     }
 }
 

@@ -200,7 +200,7 @@ impl SigningRequest {
         let chain = verify_history(&self.history, &index.project_id)?;
         // Clients that verify the release go by the time in it (D261).
         if let Some(since) = chain.rebuilds_required_from()
-            && chain.proposed_by(index.mirrored_on) < since
+            && chain.newest_proposed_until(index.mirrored_on) < since
         {
             let since = chain.links[since].metadata.origin.retrieved_at;
             return Err(ToSignError::BeforeRebuilds { path: path(), since });

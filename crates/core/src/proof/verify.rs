@@ -207,7 +207,7 @@ fn judge_rebuilds(
     stated: &RebuildsFile,
 ) -> Option<Reproduction> {
     let judge = |link: &VerifiedLink| Some(Reproduction::judge(index, link.signers.rebuilds()?, stated));
-    let made = chain.proposed_by(index.mirrored_on);
+    let made = chain.newest_proposed_until(index.mirrored_on);
     let mut between = chain.links[made.min(governing)..=made.max(governing)].iter().filter_map(judge);
     let judged = between.find(Reproduction::is_lacking).or_else(|| judge(&chain.links[governing]));
     judged.map(|judged| judged.asked_under(&chain.last().signers))

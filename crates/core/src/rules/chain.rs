@@ -86,7 +86,7 @@ impl VerifiedChain {
 
     /// The newest link that was proposed by this time: its signers file, or one before it that it had not replaced yet, was in
     /// force then.
-    pub fn proposed_by(&self, time: Timestamp) -> usize {
+    pub fn newest_proposed_until(&self, time: Timestamp) -> usize {
         let is_proposed = |link: &VerifiedLink| link.metadata.origin.retrieved_at <= time;
         self.links.iter().rposition(is_proposed).unwrap_or(0)
     }
@@ -208,13 +208,13 @@ fn verify_link(
 
 /// How far a clock can have been set back between two times that an honest server wrote (D222). It is as far as `fsck`
 /// lets a time be from that of its commit, and a sixth of the shortest delay.
-const MAX_SET_BACK: Duration = Duration::from_secs(10 * 60);
+const MAX_BEFORE_FETCH: Duration = Duration::from_secs(10 * 60);
 
 /// The signers signed when their file was fetched, so no one can have agreed to it before (D222). What was agreed to took
 /// effect later, as `check_delay` has seen.
 fn check_fetched(entry: &HistoryEntry, metadata: &Metadata) -> Result<(), ChainFault> {
     let lead = metadata.origin.retrieved_at.ahead_of(entry.agreed_at.unwrap_or(entry.timestamp));
-    if lead.is_some_and(|lead| lead > MAX_SET_BACK) { Err(ChainFault::BeforeFetched) } else { Ok(()) }
+    if lead.is_some_and(|lead| lead > MAX_BEFORE_FETCH) { Err(ChainFault::BeforeFetched) } else { Ok(()) }
 }
 
 /// Whether it waited as long as the file before it demands (D133). The times are those of the server.

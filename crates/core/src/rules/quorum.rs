@@ -85,7 +85,7 @@ impl<'a> Consent<'a> {
     }
 
     /// How long the file waits once it has all consent (D130): the delay of the file in force, unless the masters of that
-    /// file have agreed, on the signers file and on its metadata.
+    /// file have agreed, on the signers file and on its metadata. `None`: it takes effect at once.
     pub fn delay(&self, signed: &[BTreeSet<PublicKey>; 2]) -> Option<Duration> {
         let current = self.current?;
         let agree = |signed: &BTreeSet<PublicKey>| is_met(current.master_groups(), signed);

@@ -23,7 +23,7 @@ pub struct ActiveSigners {
 }
 
 /// The nearest active signers file at or above `path`.
-pub fn governing_signers(
+pub fn signers_in_force(
     snapshot: &impl Snapshot,
     path: &RepoPath,
 ) -> Result<Option<ActiveSigners>, ReadError> {
@@ -34,11 +34,11 @@ pub fn governing_signers(
 }
 
 /// The signers file that governs a stored release, which always has one.
-pub fn require_governing_signers(
+pub fn require_signers_in_force(
     snapshot: &impl Snapshot,
     path: &RepoPath,
 ) -> Result<ActiveSigners, ReadError> {
-    governing_signers(snapshot, path)?.ok_or_else(|| ungoverned(path))
+    signers_in_force(snapshot, path)?.ok_or_else(|| ungoverned(path))
 }
 
 pub fn ungoverned(path: &RepoPath) -> ReadError {
@@ -342,7 +342,7 @@ pub fn file_status(
     match layout::signable(path).ok_or_else(not_found)? {
         Signable::Index => {
             let state = index_state(snapshot, path)?.ok_or_else(not_found)?;
-            let active = governing_signers(snapshot, path)?;
+            let active = signers_in_force(snapshot, path)?;
             let active = active.ok_or_else(|| StatusRefusal::NoSigners(path.clone()))?;
             if !active.file.lists(caller) {
                 return Err(not_a_signer());

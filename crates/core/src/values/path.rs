@@ -396,9 +396,9 @@ pub fn parse_port(text: &str) -> Option<u16> {
 /// Whether the text has the form of a host: labels of letters, digits, `-` and `_`, or an address in brackets. Servers
 /// accept less (`countersign_forge::url`), since they go there.
 pub fn is_host(text: &str) -> bool {
-    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let is_label_char = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     match text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
         Some(address) => address.chars().all(|c| c.is_ascii_hexdigit() || matches!(c, ':' | '.')),
-        None => text.split('.').all(|label| !label.is_empty() && label.chars().all(is_name)),
+        None => text.split('.').all(|label| !label.is_empty() && label.chars().all(is_label_char)),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use countersign_core::documents::signers::{Group, Metadata, Origin, Signer, SignersFile};
+use countersign_core::documents::signers::{Group, Metadata, Signer, SignersFile, SignersOrigin};
 use countersign_core::documents::{
     layout, signatures::SignatureSet, signed_request::SignedRequest, statement::Veto,
 };
@@ -24,7 +24,7 @@ pub struct ProposalDescription {
     /// Whether it would be the project's first signers file.
     pub is_first: bool,
     pub digest: Sha512,
-    pub origin: Origin,
+    pub origin: SignersOrigin,
     /// The signer whose request proposed it, if the request is there.
     pub submitter: Option<Signer>,
     pub changes: Vec<SignersChange>,

@@ -133,7 +133,7 @@ pub fn describe_release(
         summary;
     let bytes = stored::require(snapshot, path)?;
     let index = stored::parse_stored(path, ReleaseIndex::parse(&bytes))?;
-    let current = stored::governing_signers(snapshot, path)?;
+    let current = stored::signers_in_force(snapshot, path)?;
     let (objections, earlier_objections) = match &current {
         Some(current) => (
             list_objections(&current.file, objections.standing()),
@@ -178,7 +178,7 @@ pub fn summarise_release(
     let signers = stored::signers_copy(snapshot, path)?;
     let mut reproduction = describe_reproduction(snapshot, path, &signers.file)?;
     if let Some(active) =
-        reproduction.is_some().then(|| stored::governing_signers(snapshot, path)).transpose()?
+        reproduction.is_some().then(|| stored::signers_in_force(snapshot, path)).transpose()?
     {
         reproduction = reproduction.zip(active).map(|(found, active)| found.asked_under(&active.file));
     }
@@ -200,7 +200,7 @@ pub fn describe_withdrawal(
     path: &RepoPath,
 ) -> Result<Option<WithdrawalDescription>, ReadError> {
     let Some(Withdrawal { request, body }) = stored::withdrawal(snapshot, path)? else { return Ok(None) };
-    let current = stored::governing_signers(snapshot, path)?;
+    let current = stored::signers_in_force(snapshot, path)?;
     let earlier = stored::earlier_objections(snapshot, path)?;
     Ok(current.map(|current| WithdrawalDescription {
         objections: list_objections(&current.file, earlier.said()),
@@ -224,7 +224,7 @@ impl RevocationDescription {
     pub fn begun(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<Self>, ReadError> {
         let pending = layout::pending_revocation_of(path);
         let Some(document) = snapshot.read_document(&pending, Revocation::parse)? else { return Ok(None) };
-        let active = stored::require_governing_signers(snapshot, path)?;
+        let active = stored::require_signers_in_force(snapshot, path)?;
         Ok(Some(Self::of(document, stored::begun_signatures(snapshot, path)?, active.file)))
     }
 

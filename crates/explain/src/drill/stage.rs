@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use countersign_core::documents::index::{AssetName, Digests, PublishedFile};
 use countersign_core::documents::layout;
 use countersign_core::documents::signed_request::{SignedRequest, WithdrawBody, Withdrawal};
-use countersign_core::documents::signers::{FilePattern, Origin, OriginKind, SignersFile};
+use countersign_core::documents::signers::{FilePattern, SignersFile, SignersOrigin, SourceKind};
 use countersign_core::documents::statement::{
     Objection, Rebuild, RebuiltFile, Revocation, SignedStatement, StatementKind, Veto,
 };
@@ -426,8 +426,8 @@ impl Stage {
         Proposal {
             project: self.project.clone(),
             signers_bytes: text.as_bytes().into(),
-            origin: Origin {
-                kind: OriginKind::FileServer,
+            origin: SignersOrigin {
+                kind: SourceKind::FileServer,
                 url: ORIGIN.to_owned(),
                 retrieval_url: ORIGIN.to_owned(),
                 retrieved_at: self.now,

@@ -1,4 +1,5 @@
-//! Reads the body of a response piece by piece, never more and never longer than it may take.
+//! Says where redirects may lead, and reads the body of a response piece by piece, never more and never longer than it may
+//! take.
 
 use std::fmt;
 
@@ -8,7 +9,7 @@ use tokio::time::Instant;
 use url::Url;
 
 use crate::fetch::error::{DOCUMENT_RATE, FetchError, Hop, HopRefusal, Pace, RequestFailure, Timeouts, Wait};
-use crate::url::shown_url;
+use crate::url::bare_url;
 
 /// A file that is being received, from the end of its redirects.
 pub struct Download {
@@ -114,9 +115,9 @@ impl fmt::Debug for Download {
 /// The places to which redirects may lead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Redirects {
-    /// Redirects may lead nowhere but to the same scheme, host and port.
+    /// Redirects may lead nowhere but to the same scheme, host and port: signers files, answers of APIs, discovery.
     SameOrigin,
-    /// Redirects may lead wherever a request may go at all.
+    /// Redirects may lead wherever a request may go at all: assets and downloads.
     Guarded,
 }
 
@@ -157,11 +158,11 @@ impl FetchRoute {
     }
 
     pub(crate) fn shown(&self) -> String {
-        let given = shown_url(self.given.as_str());
+        let given = bare_url(self.given.as_str());
         if self.current == self.given {
             return format!("`{given}`");
         }
-        format!("`{given}`, redirected to `{}`,", shown_url(self.current.as_str()))
+        format!("`{given}`, redirected to `{}`,", bare_url(self.current.as_str()))
     }
 
     pub(super) fn refused(&self, reason: HopRefusal) -> FetchError {

@@ -11,7 +11,7 @@ use crate::source::{
     Token,
 };
 use crate::url::{
-    Host, HostProblem, SourceUrl, UrlProblem, check_storable, encode, encode_path, shown_text, shown_url,
+    Host, HostProblem, SourceUrl, UrlProblem, bare_url, check_storable, encode, encode_path, shown_text,
 };
 
 /// Makes GitHub send the file itself instead of a description of it.
@@ -51,7 +51,7 @@ impl Forge {
         };
         let mut retrievals: Vec<Vec<Retrieval>> = page.files.iter().map(retrieve).collect();
         retrievals.dedup();
-        let (kind, url) = (self.kind.origin_kind(), url.as_str().to_owned());
+        let (kind, url) = (self.kind.source_kind(), url.as_str().to_owned());
         Ok(SignersSource { kind, project, url, retrievals, needs_slashed_branch })
     }
 
@@ -473,5 +473,5 @@ impl Forge {
 
 fn parse_base(host: &Host, key: &'static str, text: &str) -> Result<SourceUrl, ForgeConfigError> {
     let url = SourceUrl::parse(text).ok().filter(|url| !url.has_query() && !url.has_fragment());
-    url.ok_or_else(|| ForgeConfigError::Base { host: host.to_string(), key, text: shown_url(text) })
+    url.ok_or_else(|| ForgeConfigError::Base { host: host.to_string(), key, text: bare_url(text) })
 }

@@ -10,7 +10,7 @@ use url::Url;
 use crate::fetch::{Fetcher, Redirects, download::Download, error::ASSET_RATE};
 use crate::release::{Asset, AssetProblem, GitlabProject, HashedAsset, ReleaseError, ReleaseMetadata};
 use crate::source::{ForgeKind, OutgoingRequest, ReleaseSource};
-use crate::{release, url::shown_text, url::shown_url};
+use crate::{release, url::bare_url, url::shown_text};
 
 const MAX_DOCUMENT_BYTES: u64 = RELEASE_DESCRIPTION_BYTES as u64;
 
@@ -27,7 +27,7 @@ impl Fetcher {
                 return Ok(metadata);
             }
         }
-        Err(ReleaseError::NotFound { url: shown_url(&source.url) })
+        Err(ReleaseError::NotFound { url: bare_url(&source.url) })
     }
 
     async fn read_document(
@@ -91,7 +91,7 @@ impl Fetcher {
         let request = &asset.download;
         let work = async {
             let not_found =
-                || AssetProblem::NotFound { url: format!("`{}`", shown_url(request.url.as_str())) };
+                || AssetProblem::NotFound { url: format!("`{}`", bare_url(request.url.as_str())) };
             let mut download = self.open(request, Redirects::Guarded).await?.ok_or_else(not_found)?;
             check_head(asset, &mut download, max_bytes)?;
             let hashing = Hashing::start();

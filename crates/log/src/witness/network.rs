@@ -16,7 +16,7 @@ const NAMED: usize = 8;
 /// How often a log can ask. Only a cosignature counts, so no one can use up what the log has by wrong requests. Anyone can
 /// send the newest checkpoint once more, so that counts by itself and never keeps out one that is larger.
 #[derive(Debug)]
-pub(super) struct LogRate {
+pub(super) struct AskingRate {
     per_day: u32,
     rate: Rate,
     larger: Bucket,
@@ -34,7 +34,7 @@ pub struct AskedTooOften {
     pub seconds: u64,
 }
 
-impl LogRate {
+impl AskingRate {
     pub(super) fn of(per_day: u32) -> Self {
         let count = u64::from(per_day);
         let rate = Rate::new(count, DAY, (count / HOURS).max(LEAST_BURST));

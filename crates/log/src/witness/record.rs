@@ -12,7 +12,7 @@ use thiserror::Error;
 use crate::witness::memory::{Contradiction, WitnessMemoryError, WitnessStop};
 use crate::{
     error::LogError, log::LogCopy, log::TransparencyLog, witness::network::AskedTooOften,
-    witness::network::LogRate,
+    witness::network::AskingRate,
 };
 
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub struct WitnessedLog {
     /// All of them have the origin as their name; there is at least one.
     pub(super) keys: Vec<VerifierKey>,
     /// How often it can ask, if the witness knows it from a list.
-    pub(super) rate: Option<LogRate>,
+    pub(super) rate: Option<AskingRate>,
     pub(super) replay: OnceLock<LogReplay>,
     /// Whether there will be a replay, without which nothing is cosigned.
     pub(super) is_replayed: AtomicBool,

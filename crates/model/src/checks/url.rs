@@ -1,6 +1,6 @@
 //! URLs from people (D6, D26, D27), one on each line.
 
-use countersign_core::documents::{layout, signers::OriginKind};
+use countersign_core::documents::{layout, signers::SourceKind};
 use countersign_core::rules::place::{path_of_url, release_tag};
 use countersign_core::values::path::{RepoPath, Scheme};
 use countersign_forge::download_url::{CandidateKind, locate_download};
@@ -82,7 +82,7 @@ fn check_signers(forges: &Forges, text: &str) {
     if let Err(refusal) = forges.locate_signers(&url, &FileServers::default()) {
         assert_shown(&refusal);
     }
-    for claimed in [OriginKind::Github, OriginKind::Gitlab, OriginKind::Forgejo, OriginKind::FileServer] {
+    for claimed in [SourceKind::Github, SourceKind::Gitlab, SourceKind::Forgejo, SourceKind::FileServer] {
         match locate_claimed(text, claimed) {
             Ok(source) => {
                 assert_eq!(source.kind, claimed);
@@ -102,12 +102,12 @@ fn check_signers_source(url: &SourceUrl, source: &SignersSource) {
     let is_own_host = host == url.host().as_str() || host == "github.com";
     assert!(is_own_host, "{project} is not on {}", url.host());
     match source.kind {
-        OriginKind::FileServer => {
+        SourceKind::FileServer => {
             assert!(!url.has_query() && !url.has_fragment() && url.file_name().is_some());
             assert!(!url.dir_segments().iter().any(|segment| segment == "-"));
         }
-        OriginKind::Github | OriginKind::Forgejo => assert_eq!(project.segments().count(), 5, "{project}"),
-        OriginKind::Gitlab => assert!(project.segments().count() >= 5, "{project}"),
+        SourceKind::Github | SourceKind::Forgejo => assert_eq!(project.segments().count(), 5, "{project}"),
+        SourceKind::Gitlab => assert!(project.segments().count() >= 5, "{project}"),
     }
     if host == "github.com" {
         assert_eq!((url.scheme(), url.port()), (Scheme::Https, 443));

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use countersign_core::documents::index::{AssetName, Digests, PublishedFile, ReleaseIndex};
 use countersign_core::documents::signatures::{Collected, SignatureSet};
-use countersign_core::documents::signers::{Origin, OriginKind};
+use countersign_core::documents::signers::{SignersOrigin, SourceKind};
 use countersign_core::documents::{layout, signed_request::SignedRequest};
 use countersign_core::rules::auth::sign_request;
 use countersign_core::rules::decide::{proposal::Proposal, register, sign};
@@ -112,8 +112,8 @@ impl Owner {
         Proposal {
             project: self.project.clone(),
             signers_bytes: Arc::clone(&self.signers_file),
-            origin: Origin {
-                kind: OriginKind::FileServer,
+            origin: SignersOrigin {
+                kind: SourceKind::FileServer,
                 url: url.clone(),
                 retrieval_url: url,
                 retrieved_at: self.now,

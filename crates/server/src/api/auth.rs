@@ -172,7 +172,7 @@ pub async fn read_public_body(app: &App, request: Request, limit: usize) -> Resu
 
 /// Receives a body. Only some large ones are received at a time, and a slow one makes room for others.
 async fn receive(app: &App, sender: &RequestSender, body: Body, limit: usize) -> Result<Bytes, ApiError> {
-    let _waiting = sender.patience.as_ref().map(|patience| patience.await_body());
+    let _waiting = sender.client_wait.as_ref().map(|client_wait| client_wait.await_body());
     if HttpBody::size_hint(&body).upper().is_some_and(|bytes| bytes <= SMALL_BODY_BYTES) {
         return read_body(body, limit).await;
     }

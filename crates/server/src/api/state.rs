@@ -99,7 +99,7 @@ impl AppParts {
 /// do, and handle at once what many commits have touched.
 const REST: Duration = Duration::from_secs(2);
 /// How long a question waits after a start. A million files take 5 seconds of one processor (docs/performance.md).
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Keeps the catalogue near the newest commit. `Catalogue::stop` ends a round early.
 pub(crate) fn follow(catalogue: &Arc<Catalogue>) -> io::Result<Rounds> {
@@ -110,7 +110,7 @@ pub(crate) fn follow(catalogue: &Arc<Catalogue>) -> io::Result<Rounds> {
 /// Soon after a start the catalogue is not there yet.
 pub(crate) async fn wait_until_ready(app: &App) -> Result<(), ApiError> {
     let mut readiness = app.catalogue.readiness();
-    let waited = timeout(PATIENCE, readiness.wait_for(|is_ready| *is_ready)).await;
+    let waited = timeout(TIMEOUT, readiness.wait_for(|is_ready| *is_ready)).await;
     let is_ready = waited.is_ok_and(|ready| ready.is_ok());
     if is_ready { Ok(()) } else { Err(ApiError::NO_CATALOGUE_YET.into()) }
 }

@@ -12,7 +12,7 @@ use futures_util::stream;
 use tokio::{sync::mpsc, sync::watch, time::timeout};
 
 use crate::http::{error::ApiError, sending::PIECE_BYTES, sending::few_turns, sending::run_in_turn};
-use crate::limits::patience::Listening;
+use crate::limits::client_wait::Listening;
 use crate::limits::semaphore::{Claimant, FairSemaphore, GaveWay, MinimumPace, Permit, SemaphoreRules};
 use crate::{follow::background::HeldStore, metrics::Counter};
 

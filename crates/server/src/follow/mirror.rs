@@ -2,7 +2,7 @@
 //! (D74–D76). A data directory becomes a mirror's, and stops being one, here.
 
 pub mod exchange;
-pub(crate) mod follower;
+pub(crate) mod history;
 pub(crate) mod log;
 pub mod memory;
 pub mod state;
@@ -17,7 +17,7 @@ pub use crate::follow::mirror::exchange::MirrorSettings;
 use crate::follow::mirror::exchange::{AskError, JournalClient};
 use crate::follow::mirror::memory::MirrorMemory;
 pub use crate::follow::mirror::state::MirrorState;
-pub(crate) use crate::follow::mirror::{follower::Follower, log::LogCopier};
+pub(crate) use crate::follow::mirror::{history::HistoryCopier, log::LogCopier};
 
 /// Opens what a mirror serves. A repository that was not a mirror's must be a part of the origin's.
 pub(crate) async fn open(

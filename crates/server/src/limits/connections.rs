@@ -13,7 +13,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use thiserror::Error;
 
 use crate::limits::semaphore::{Claimant, FairSemaphore, Permit, SemaphoreRules};
-use crate::limits::{MeteredClient, patience::Dropped, patience::Listening, patience::Patience};
+use crate::limits::{MeteredClient, client_wait::ClientWait, client_wait::Dropped, client_wait::Listening};
 use crate::metrics::Counter;
 
 /// File descriptors for everything else: packs, the database, outgoing connections.
@@ -44,7 +44,7 @@ pub struct Connections {
 #[derive(Debug)]
 pub struct Admitted {
     pub number: u64,
-    pub patience: Arc<Patience>,
+    pub client_wait: Arc<ClientWait>,
     _permit: Permit,
 }
 
@@ -66,9 +66,9 @@ impl Connections {
     /// Admits a new connection; `None` if all others are at work. Without an address only the total counts.
     pub fn admit(&self, address: Option<IpAddr>, now: Instant) -> Option<Admitted> {
         let claimant = Claimant::at(address.filter(|_| self.limits.per_address.is_some()));
-        let patience = Arc::new(Patience::new(now));
-        let permit = self.permits.enter(claimant, 1, Some(Arc::clone(&patience))).ok()?;
-        Some(Admitted { number: self.accepted.add(1), patience, _permit: permit })
+        let client_wait = Arc::new(ClientWait::new(now));
+        let permit = self.permits.enter(claimant, 1, Some(Arc::clone(&client_wait))).ok()?;
+        Some(Admitted { number: self.accepted.add(1), client_wait, _permit: permit })
     }
 
     pub fn note_dropped(&self, dropped: Dropped) {
@@ -86,7 +86,7 @@ impl Connections {
             return None;
         };
         if self.large_heads.held() > MAX_LARGE_HEADS {
-            self.permits.end_idle(MAX_LARGE_HEADS, Patience::has_large_head);
+            self.permits.end_idle(MAX_LARGE_HEADS, ClientWait::has_large_head);
         }
         Some(admitted)
     }
@@ -125,7 +125,7 @@ fn raise_file_limit() -> Option<u64> {
 #[derive(Debug, Clone, Default)]
 pub struct RequestSender {
     pub(crate) client: Option<MeteredClient>,
-    pub(crate) patience: Option<Arc<Patience>>,
+    pub(crate) client_wait: Option<Arc<ClientWait>>,
 }
 
 impl RequestSender {
@@ -140,7 +140,7 @@ impl RequestSender {
 
     /// The client listens to a stream until the result is dropped.
     pub(crate) fn listen(&self) -> Option<Listening> {
-        self.patience.as_ref().map(Patience::listen)
+        self.client_wait.as_ref().map(ClientWait::listen)
     }
 }
 

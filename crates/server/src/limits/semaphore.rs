@@ -13,7 +13,7 @@ use countersign_store::machine::clock::lock;
 use thiserror::Error;
 use tokio::{sync::Notify, time::Instant, time::timeout};
 
-use crate::{limits::patience::Patience, metrics::Counter};
+use crate::{limits::client_wait::ClientWait, metrics::Counter};
 
 /// How often a waiting newcomer checks whether a holder has become too slow.
 pub const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
@@ -147,9 +147,9 @@ impl FairSemaphore {
         loop {
             let changed = wake.notified();
             match permit.standing() {
-                Standing::Holds => return Ok(permit),
-                Standing::Lost => return Err(self.refuse()),
-                Standing::Waits => {}
+                PermitState::Holds => return Ok(permit),
+                PermitState::Lost => return Err(self.refuse()),
+                PermitState::Waits => {}
             }
             let left = max_wait.saturating_sub(begun.elapsed());
             if left.is_zero() {
@@ -169,13 +169,13 @@ impl FairSemaphore {
     /// Takes so many as one, if they are free now.
     pub fn try_take_many(self: &Arc<Self>, claimant: Claimant, weight: usize) -> Result<Permit, NoPermit> {
         let permit = self.enter(claimant, weight, None)?;
-        if permit.standing() == Standing::Holds { Ok(permit) } else { Err(self.refuse()) }
+        if permit.standing() == PermitState::Holds { Ok(permit) } else { Err(self.refuse()) }
     }
 
     /// Ends some connections that wait for their clients and are like this, if there are more than `limit`.
-    pub fn end_idle(&self, limit: usize, is_like: impl Fn(&Patience) -> bool) {
+    pub fn end_idle(&self, limit: usize, is_like: impl Fn(&ClientWait) -> bool) {
         let mut state = lock(&self.state);
-        let is_like = |entry: &Entry| entry.patience.as_deref().is_some_and(&is_like);
+        let is_like = |entry: &Entry| entry.client_wait.as_deref().is_some_and(&is_like);
         if state.idle_connections(is_like).count() > limit {
             let victims = state.find_idle(limit, is_like);
             state.evict(&victims);
@@ -188,17 +188,17 @@ impl FairSemaphore {
         self: &Arc<Self>,
         claimant: Claimant,
         weight: usize,
-        patience: Option<Arc<Patience>>,
+        client_wait: Option<Arc<ClientWait>>,
     ) -> Result<Permit, NoPermit> {
         let (signals, since) = (Signals::default(), Instant::now());
         let entry = Entry {
             claimant,
             weight: weight.max(1),
-            standing: Standing::Waits,
+            standing: PermitState::Waits,
             since,
             stopped: None,
             signals: signals.clone(),
-            patience,
+            client_wait,
         };
         let number = lock(&self.state).enter(&self.rules, entry).ok_or_else(|| self.refuse())?;
         Ok(Permit { semaphore: Arc::clone(self), number, signals })
@@ -229,7 +229,7 @@ impl FairSemaphore {
     /// Whether no permit is held or awaited, and no claimant is remembered.
     pub fn is_empty(&self) -> bool {
         let state = lock(&self.state);
-        state.entries.is_empty() && state.by_part.is_empty() && state.totals == Tally::default()
+        state.entries.is_empty() && state.by_part.is_empty() && state.totals == ClaimantPermits::default()
     }
 }
 
@@ -253,7 +253,7 @@ impl Permit {
     pub async fn lost(&self) {
         loop {
             let changed = self.signals.changed.notified();
-            if self.standing() == Standing::Lost {
+            if self.standing() == PermitState::Lost {
                 return;
             }
             changed.await;
@@ -271,8 +271,11 @@ impl Permit {
         }
     }
 
-    fn standing(&self) -> Standing {
-        lock(&self.semaphore.state).entries.get(&self.number).map_or(Standing::Lost, |entry| entry.standing)
+    fn standing(&self) -> PermitState {
+        lock(&self.semaphore.state)
+            .entries
+            .get(&self.number)
+            .map_or(PermitState::Lost, |entry| entry.standing)
     }
 }
 
@@ -303,7 +306,7 @@ impl Drop for Permit {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum PermitState {
     Waits,
     Holds,
     /// The permit went to another claimant.
@@ -322,9 +325,9 @@ struct State {
     /// The claims in order of arrival.
     entries: BTreeMap<u64, Entry>,
     next: u64,
-    totals: Tally,
-    strangers: Tally,
-    by_part: HashMap<ClaimantPart, Tally>,
+    totals: ClaimantPermits,
+    strangers: ClaimantPermits,
+    by_part: HashMap<ClaimantPart, ClaimantPermits>,
     /// How many permits were granted so far.
     granted: u64,
     gave_way: u64,
@@ -334,17 +337,17 @@ struct State {
 struct Entry {
     claimant: Claimant,
     weight: usize,
-    standing: Standing,
+    standing: PermitState,
     since: Instant,
     /// When the holder began to wait for the server, if it does.
     stopped: Option<Instant>,
     signals: Signals,
     /// The permit's connection, if it is for one.
-    patience: Option<Arc<Patience>>,
+    client_wait: Option<Arc<ClientWait>>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-struct Tally {
+struct ClaimantPermits {
     /// The weight of the permits that are held.
     holding: usize,
     waiting: usize,
@@ -363,12 +366,12 @@ enum Obstacle {
     Share(ClaimantPart),
 }
 
-impl Tally {
-    fn change(&mut self, standing: Standing, by: isize) {
+impl ClaimantPermits {
+    fn change(&mut self, standing: PermitState, by: isize) {
         match standing {
-            Standing::Waits => self.waiting = self.waiting.saturating_add_signed(by.signum()),
-            Standing::Holds => self.holding = self.holding.saturating_add_signed(by),
-            Standing::Lost => {}
+            PermitState::Waits => self.waiting = self.waiting.saturating_add_signed(by.signum()),
+            PermitState::Holds => self.holding = self.holding.saturating_add_signed(by),
+            PermitState::Lost => {}
         }
     }
 }
@@ -400,10 +403,10 @@ impl State {
     fn enter(&mut self, rules: &SemaphoreRules, entry: Entry) -> Option<u64> {
         let (number, now) = (self.next, entry.since);
         self.next += 1;
-        self.tally(&entry.claimant, Standing::Waits, 1);
+        self.tally(&entry.claimant, PermitState::Waits, 1);
         self.entries.insert(number, entry);
         self.admit(rules, number, now);
-        if self.entries[&number].standing != Standing::Waits || self.totals.waiting <= rules.waiting {
+        if self.entries[&number].standing != PermitState::Waits || self.totals.waiting <= rules.waiting {
             return Some(number);
         }
         if rules.waiting == 0 {
@@ -420,7 +423,7 @@ impl State {
             self.remove(number);
             return None;
         }
-        self.change(most, Standing::Lost);
+        self.change(most, PermitState::Lost);
         Some(number)
     }
 
@@ -430,12 +433,13 @@ impl State {
         if do_others_wait {
             self.grant_waiting(rules, now);
         }
-        let Some(entry) = self.entries.get(&number).filter(|entry| entry.standing == Standing::Waits) else {
+        let Some(entry) = self.entries.get(&number).filter(|entry| entry.standing == PermitState::Waits)
+        else {
             return;
         };
         let obstacles = self.obstacles(rules, entry);
         if !obstacles.is_empty() {
-            let victims = match entry.patience {
+            let victims = match entry.client_wait {
                 Some(_) => {
                     let is_share = obstacles.iter().any(|obstacle| matches!(obstacle, Obstacle::Share(_)));
                     let limit = if is_share { rules.share } else { rules.total };
@@ -478,7 +482,7 @@ impl State {
 
     fn waiting(&self) -> impl Iterator<Item = (u64, &Entry)> {
         let entries = self.entries.iter().map(|(number, entry)| (*number, entry));
-        entries.filter(|(_, entry)| entry.standing == Standing::Waits)
+        entries.filter(|(_, entry)| entry.standing == PermitState::Waits)
     }
 
     fn obstacles(&self, rules: &SemaphoreRules, entry: &Entry) -> Vec<Obstacle> {
@@ -513,7 +517,7 @@ impl State {
             return None;
         }
         let holding = self.entries.iter().filter(|(_, entry)| {
-            entry.standing == Standing::Holds
+            entry.standing == PermitState::Holds
                 && entry.held(now) >= grace
                 && obstacles.iter().all(|obstacle| entry.is_behind(obstacle))
         });
@@ -528,10 +532,11 @@ impl State {
     }
 
     fn idle_connections(&self, may_go: impl Fn(&Entry) -> bool) -> impl Iterator<Item = (u64, u64)> {
-        let holding = self.entries.iter().filter(move |(_, e)| e.standing == Standing::Holds && may_go(e));
-        let with_patience = holding.filter_map(|(number, entry)| Some((*number, entry.patience.as_ref()?)));
-        let waiting = with_patience.filter(|(_, patience)| patience.is_waiting());
-        waiting.map(|(number, patience)| (patience.since(), number))
+        let holding = self.entries.iter().filter(move |(_, e)| e.standing == PermitState::Holds && may_go(e));
+        let with_client_wait =
+            holding.filter_map(|(number, entry)| Some((*number, entry.client_wait.as_ref()?)));
+        let waiting = with_client_wait.filter(|(_, client_wait)| client_wait.is_waiting());
+        waiting.map(|(number, client_wait)| (client_wait.since(), number))
     }
 
     /// Some of the connections that have waited longest for their clients: a part of `limit`.
@@ -549,7 +554,7 @@ impl State {
         self.tallies(claimant, except).map(|tally| tally.holding).max().unwrap_or(0)
     }
 
-    fn tallies(&self, claimant: &Claimant, except: &[Obstacle]) -> impl Iterator<Item = Tally> {
+    fn tallies(&self, claimant: &Claimant, except: &[Obstacle]) -> impl Iterator<Item = ClaimantPermits> {
         let counted = claimant.parts.iter().filter(|part| {
             !except.iter().any(|obstacle| matches!(obstacle, Obstacle::Share(full) if full == *part))
         });
@@ -557,7 +562,7 @@ impl State {
     }
 
     fn grant(&mut self, number: u64, now: Instant) {
-        self.change(number, Standing::Holds);
+        self.change(number, PermitState::Holds);
         let Some(entry) = self.entries.get_mut(&number) else { return };
         entry.since = now;
         self.granted += 1;
@@ -570,15 +575,15 @@ impl State {
 
     fn evict(&mut self, victims: &[u64]) {
         self.gave_way += victims.len() as u64;
-        victims.iter().for_each(|number| self.change(*number, Standing::Lost));
+        victims.iter().for_each(|number| self.change(*number, PermitState::Lost));
     }
 
-    fn change(&mut self, number: u64, to: Standing) {
+    fn change(&mut self, number: u64, to: PermitState) {
         let Some(entry) = self.entries.get_mut(&number) else { return };
         let from = std::mem::replace(&mut entry.standing, to);
         entry.signals.changed.notify_waiters();
-        if let Some(patience) = entry.patience.as_ref().filter(|_| to == Standing::Lost) {
-            patience.give_way();
+        if let Some(client_wait) = entry.client_wait.as_ref().filter(|_| to == PermitState::Lost) {
+            client_wait.give_way();
         }
         let (claimant, weight) = (entry.claimant.clone(), entry.weight.cast_signed());
         // Add first, then remove: an empty tally would be forgotten in between.
@@ -593,7 +598,7 @@ impl State {
         }
     }
 
-    fn tally(&mut self, claimant: &Claimant, standing: Standing, by: isize) {
+    fn tally(&mut self, claimant: &Claimant, standing: PermitState, by: isize) {
         self.totals.change(standing, by);
         if claimant.is_stranger {
             self.strangers.change(standing, by);

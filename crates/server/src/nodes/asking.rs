@@ -395,7 +395,7 @@ fn parse_size(body: &[u8]) -> Option<u64> {
 // The wait after a start. The log signs nothing before its witnesses have said what they have seen (D93).
 
 /// The longest wait for the first answers: twice as long as one question can take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// The first start after a restore may not be the one that succeeds.
 const RECENTLY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -449,7 +449,7 @@ impl FirstAnswers {
 
     /// Witnesses that are down for long must not stop a log that was only restarted.
     pub(crate) async fn give_up(&self) {
-        tokio::time::sleep(PATIENCE).await;
+        tokio::time::sleep(TIMEOUT).await;
         let silent = lock(&self.silent).clone();
         if !self.can_cosign(&silent) {
             return;

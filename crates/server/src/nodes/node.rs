@@ -6,7 +6,7 @@ use std::{fs, io, path::Path, time::Duration, time::Instant};
 use countersign_api::error_code::ErrorCode;
 use countersign_cluster::node::{NodeState, Reachability, WrongNodeClock};
 use countersign_cluster::{
-    database::Database, news::ClusterFollower, nonces::SharedNonces, order::SharedOrder, schema,
+    database::Database, news::NewsReader, nonces::SharedNonces, order::SharedOrder, schema,
     schema::SchemaError,
 };
 use countersign_core::{rules::auth, values::time::Timestamp};
@@ -35,7 +35,7 @@ pub struct ClusterNode {
     has_caught_up: Arc<AtomicBool>,
     max_lag: Duration,
     database: Database,
-    _follower: ClusterFollower,
+    _news: NewsReader,
 }
 
 /// A node that is about to start: its store needs the order first.
@@ -87,9 +87,9 @@ impl UnstartedNode {
         let version = env!("CARGO_PKG_VERSION");
         let stats = Arc::clone(nonces.stats());
         let (node, clock) = (Arc::clone(&state), clock.clone());
-        let follower = ClusterFollower::start(&runtime, database.clone(), node, version, stats, clock);
+        let news = NewsReader::start(&runtime, database.clone(), node, version, stats, clock);
         let has_caught_up = Arc::new(AtomicBool::new(false));
-        ClusterNode { state, nonces, has_caught_up, max_lag, database, _follower: follower }
+        ClusterNode { state, nonces, has_caught_up, max_lag, database, _news: news }
     }
 }
 

@@ -42,7 +42,7 @@ macro_rules! settings {
         /// The flags of a server that follows another one. It derives `Deserialize` so that the attributes mean something.
         #[derive(Debug, Clone, Default, Args, Deserialize)]
         #[serde(default)]
-        pub struct FollowerFlags { $($(#[$common_about])* pub $common: Option<$common_type>,)+ }
+        pub struct CopyFlags { $($(#[$common_about])* pub $common: Option<$common_type>,)+ }
 
         /// What was set: by the flags and the environment of `countersign serve`, or by the configuration file.
         #[derive(Debug, Clone, Default, Args, Deserialize)]
@@ -53,8 +53,8 @@ macro_rules! settings {
             $($(#[$table_about])* #[arg(skip)] pub $table: $table_type,)+
         }
 
-        impl From<FollowerFlags> for GivenSettings {
-            fn from(flags: FollowerFlags) -> Self {
+        impl From<CopyFlags> for GivenSettings {
+            fn from(flags: CopyFlags) -> Self {
                 Self { $($common: flags.$common,)+ ..Self::default() }
             }
         }

@@ -14,7 +14,7 @@ use tracing::{Instrument as _, Span, field::Empty};
 
 use crate::http::{error::ApiError, error::LoggedReason, request::check_host, request::new_request_id};
 use crate::limits::connections::{RequestSender, TrustedProxies};
-use crate::limits::{Limiter, MeteredClient, patience::Patience};
+use crate::limits::{Limiter, MeteredClient, client_wait::ClientWait};
 use crate::metrics::{RequestKind, RequestKinds, Requests, Severity};
 use crate::serve::due::DueRotations;
 
@@ -58,7 +58,7 @@ pub struct ConnectionContext<R> {
     pub client: Option<MeteredClient>,
     /// Whether the peer is a trusted proxy. If so, the client is the one that the proxy names.
     pub is_proxy: bool,
-    pub patience: Arc<Patience>,
+    pub client_wait: Arc<ClientWait>,
     /// The number of the connection.
     pub number: u64,
 }
@@ -76,19 +76,19 @@ impl<R> ConnectionContext<R> {
 
 /// Gives each request an id, which its log lines and its answer carry. The router answers what `read` does not.
 pub(crate) async fn answer<R: Read>(
-    visitor: &ConnectionContext<R>,
+    context: &ConnectionContext<R>,
     request: Request<Incoming>,
     started: Instant,
 ) -> Response {
-    visitor.service.due.settle().await;
+    context.service.due.settle().await;
     let id = new_request_id();
     let (method, uri) = (request.method(), request.uri());
-    let kind = visitor.service.kinds.kind_of(uri.path());
+    let kind = context.service.kinds.kind_of(uri.path());
     // Reads are many and change nothing. They are logged only at debug level, or when they fail.
     let is_read = method.is_safe();
     let is_plain_read = is_read && !request.headers().contains_key(wire::HEADER_PUBLIC_KEY);
-    let forwarded = visitor.forwarded(request.headers());
-    let address = forwarded.unwrap_or(visitor.peer);
+    let forwarded = context.forwarded(request.headers());
+    let address = forwarded.unwrap_or(context.peer);
     // What is learnt about the request later: who calls, and about what.
     let span = if is_plain_read {
         tracing::debug_span!("request", id, %method, path = uri.path(), %address)
@@ -98,9 +98,9 @@ pub(crate) async fn answer<R: Read>(
             key = Empty, claimed_key = Empty, project = Empty, file = Empty
         )
     };
-    let forwarded = forwarded.and_then(|address| visitor.metered(address));
-    let client = forwarded.as_ref().or(visitor.client.as_ref());
-    let kinds = visitor.service.kinds;
+    let forwarded = forwarded.and_then(|address| context.metered(address));
+    let client = forwarded.as_ref().or(context.client.as_ref());
+    let kinds = context.service.kinds;
     let limited = client.filter(|_| kinds.is_limited(kind) || !is_read);
     let admitted = limited.map_or(Ok(None), |client| {
         client.charge_request(started)?;
@@ -114,22 +114,22 @@ pub(crate) async fn answer<R: Read>(
     // A read changes nothing that could outlive its panic.
     let ask =
         AssertUnwindSafe(|| match admitted.and_then(|()| check_host(request.version(), request.headers())) {
-            Ok(()) => (visitor.service.read)(RequestHead { method, uri, headers: request.headers() }),
+            Ok(()) => (context.service.read)(RequestHead { method, uri, headers: request.headers() }),
             Err(refused) => Some(refused.into_response()),
         });
     let mut response = match span.in_scope(|| catch_unwind(ask)).unwrap_or_else(|_| Some(panicked())) {
         Some(mut response) => {
             let asked = Asked { id: &id, method, uri, address, is_plain_read };
-            asked.finish(visitor, span, kind, started.elapsed(), &mut response);
+            asked.finish(context, span, kind, started.elapsed(), &mut response);
             response
         }
         None => {
             let (method, uri) = (&method.clone(), &uri.clone());
-            let patience = Some(Arc::clone(&visitor.patience));
-            let sender = RequestSender { client: client.cloned(), patience };
-            let mut response = answer_routed(&visitor.service, request, sender, &span).await;
+            let client_wait = Some(Arc::clone(&context.client_wait));
+            let sender = RequestSender { client: client.cloned(), client_wait };
+            let mut response = answer_routed(&context.service, request, sender, &span).await;
             let asked = Asked { id: &id, method, uri, address, is_plain_read };
-            asked.finish(visitor, span, kind, started.elapsed(), &mut response);
+            asked.finish(context, span, kind, started.elapsed(), &mut response);
             response
         }
     };
@@ -196,14 +196,14 @@ impl Asked<'_> {
     /// Counts and logs the answer: one line for each request.
     fn finish<R>(
         &self,
-        visitor: &ConnectionContext<R>,
+        context: &ConnectionContext<R>,
         span: Span,
         kind: RequestKind,
         took: Duration,
         response: &mut Response,
     ) {
-        let (status, requests) = (response.status(), &visitor.service.requests);
-        requests.record(visitor.number, kind, status, took);
+        let (status, requests) = (response.status(), &context.service.requests);
+        requests.record(context.number, kind, status, took);
         let told = response.extensions_mut().remove::<LoggedReason>();
         let severity = told.as_ref().map(|told| told.severity);
         if let Some(Severity::Upstream(fault)) = severity {

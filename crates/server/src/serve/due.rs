@@ -18,7 +18,7 @@ use crate::{api::state::App, follow::background::Rounds};
 /// How soon signers take effect when no request comes.
 const ROUND: Duration = Duration::from_secs(1);
 /// How long a request waits for it.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// Projects that are taken on together: as many as fit into a batch of the store.
 const TOGETHER: usize = 256;
 
@@ -129,7 +129,7 @@ impl DueRotations {
     /// Puts everything into effect that is due, as far as it can.
     pub async fn settle(&self) {
         let Some(parts) = &self.0 else { return };
-        if parts.is_due() && timeout(PATIENCE, parts.settle()).await.is_err() {
+        if parts.is_due() && timeout(TIMEOUT, parts.settle()).await.is_err() {
             let late = parts.due();
             parts.hold(late, "the store takes too long");
         }

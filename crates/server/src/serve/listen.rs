@@ -125,13 +125,13 @@ impl Connection {
         if charged.is_some_and(|client| client.charge_request(Instant::now()).is_err()) {
             return;
         }
-        let patience = Arc::clone(&admitted.patience);
-        let visitor =
-            ConnectionContext { service, peer, client, is_proxy, patience, number: admitted.number };
+        let client_wait = Arc::clone(&admitted.client_wait);
+        let context =
+            ConnectionContext { service, peer, client, is_proxy, client_wait, number: admitted.number };
         let heads = Arc::clone(&connections);
         let serving = async move {
             match tls {
-                None => serve_stream(stream, visitor, heads, ending).await,
+                None => serve_stream(stream, context, heads, ending).await,
                 Some(tls) => {
                     let stream = tokio::select! {
                         stream = tls.accept(stream, peer) => stream,
@@ -139,7 +139,7 @@ impl Connection {
                         _ = ending.wait_for(|ends| *ends) => None,
                     };
                     if let Some(stream) = stream {
-                        serve_stream(stream, visitor, heads, ending).await;
+                        serve_stream(stream, context, heads, ending).await;
                     }
                 }
             }
@@ -149,7 +149,7 @@ impl Connection {
         served.spawn(serving);
         tokio::select! {
             _ = served.join_next() => {}
-            dropped = admitted.patience.run_out() => {
+            dropped = admitted.client_wait.run_out() => {
                 tracing::debug!(%peer, ?dropped, "ended a connection that waited for its client");
                 connections.note_dropped(dropped);
             }
@@ -157,11 +157,11 @@ impl Connection {
     }
 }
 
-/// Notes its own end, when hyper has the whole answer. It takes over its request's reference to the visitor and so
+/// Notes its own end, when hyper has the whole answer. It takes over its request's reference to the context and so
 /// needs no other.
 struct AnswerBody<R> {
     body: Body,
-    visitor: Arc<ConnectionContext<R>>,
+    context: Arc<ConnectionContext<R>>,
 }
 
 impl<R> HttpBody for AnswerBody<R> {
@@ -186,36 +186,36 @@ impl<R> HttpBody for AnswerBody<R> {
 
 impl<R> Drop for AnswerBody<R> {
     fn drop(&mut self) {
-        self.visitor.patience.note_written();
+        self.context.client_wait.note_written();
     }
 }
 
 /// Serves one connection until its client or `ending` ends it.
 pub async fn serve_stream<R: Read>(
     stream: impl AsyncRead + AsyncWrite + Unpin,
-    visitor: ConnectionContext<R>,
+    context: ConnectionContext<R>,
     connections: Arc<Connections>,
     mut ending: watch::Receiver<bool>,
 ) {
-    // Not the visitor: nothing of the application may outlive what `ending` counts.
-    let (requests, number) = (Arc::clone(&visitor.service.requests), visitor.number);
-    let mut stream = TokioIo::new(Stream::new(stream, Arc::clone(&visitor.patience), connections));
+    // Not the context: nothing of the application may outlive what `ending` counts.
+    let (requests, number) = (Arc::clone(&context.service.requests), context.number);
+    let mut stream = TokioIo::new(Stream::new(stream, Arc::clone(&context.client_wait), connections));
     // One reference count for each connection. If all threads shared one, they would wait for each other's caches.
-    let visitor = Arc::new(visitor);
+    let context = Arc::new(context);
     let service = service_fn(move |request: Request<Incoming>| {
-        let visitor = Arc::clone(&visitor);
+        let context = Arc::clone(&context);
         let now = Instant::now();
-        visitor.patience.begin(request.method(), now);
+        context.client_wait.begin(request.method(), now);
         async move {
             let response = {
-                let _answering = visitor.patience.pause();
-                answer(&visitor, request, now).await
+                let _answering = context.client_wait.pause();
+                answer(&context, request, now).await
             };
-            Ok::<_, Infallible>(response.map(|body| AnswerBody { body, visitor }))
+            Ok::<_, Infallible>(response.map(|body| AnswerBody { body, context }))
         }
     });
     let mut http = http1::Builder::new();
-    // Hyper's own limit sets a timer for each request, which costs as much as some answers. `Patience` sets one for
+    // Hyper's own limit sets a timer for each request, which costs as much as some answers. `ClientWait` sets one for
     // each connection.
     http.header_read_timeout(None);
     http.max_buf_size(MAX_HEAD_BYTES).max_header_size(MAX_HEAD_BYTES);
@@ -264,7 +264,7 @@ fn find_refusal(error: &hyper::Error) -> Option<ApiError> {
     error.is_parse().then(|| ApiError::malformed("this is not a valid HTTP/1.1 request"))
 }
 
-/// Sends the last answer of a connection. `Patience` bounds how long that can take.
+/// Sends the last answer of a connection. `ClientWait` bounds how long that can take.
 async fn send_refusal(mut stream: impl AsyncRead + AsyncWrite + Unpin, refusal: ApiError) {
     let id = new_request_id();
     tracing::debug!(

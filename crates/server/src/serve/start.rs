@@ -11,7 +11,7 @@ use tokio::{net::TcpListener, net::UnixListener, runtime::Handle, sync::watch, t
 
 use crate::api::{state, state::App};
 use crate::follow::background::{Background, BoxedError, Rounds};
-use crate::follow::mirror::{Follower, LogCopier};
+use crate::follow::mirror::{HistoryCopier, LogCopier};
 use crate::follow::network::ListReader;
 use crate::follow::witness::{WatchParts, Watcher, WitnessSettings};
 use crate::limits::connections::{ConnectionLimits, Connections, TrustedProxies};
@@ -237,8 +237,8 @@ fn start_following(app: &App, clock: Clock) -> Result<Option<Background>, SetupE
         ServerRole::Single { .. } => None,
         ServerRole::Node(node) => Some(Background::start(|stopped| node.follow(store, stopped))),
         ServerRole::Mirror(state) => {
-            let follower = Follower::new(Arc::clone(state), store, clock)?;
-            Some(Background::start(|stop| follower.run(stop)))
+            let copier = HistoryCopier::new(Arc::clone(state), store, clock)?;
+            Some(Background::start(|stop| copier.run(stop)))
         }
     })
 }

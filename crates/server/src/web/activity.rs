@@ -374,7 +374,7 @@ fn name_of(head: &Head, scope: Scope<'_>, event: &Event) -> String {
 /// The signer's name in the signers file in force, or in the one that waits to be the first.
 fn name_signer(head: &Head, path: &RepoPath, key: PublicKey) -> Signer {
     let nameless = || Signer::nameless(key);
-    let governing = stored::governing_signers(head, path).ok().flatten().map(|active| active.file);
+    let governing = stored::signers_in_force(head, path).ok().flatten().map(|active| active.file);
     let waiting = || head.read_signers(path).ok().flatten().map(|waiting| waiting.file);
     let signers = match layout::signable(path) {
         Some(Signable::PendingSigners { .. }) => governing.or_else(waiting),

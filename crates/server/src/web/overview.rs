@@ -6,7 +6,7 @@ use std::{ops::Range, sync::Arc};
 use countersign_api::catalogue::{ReleaseVersion, compare_versions, find_newest};
 use countersign_core::documents::layout;
 use countersign_core::documents::signers::{
-    Group, Metadata, Origin, RebuildPolicy, Role, Signer, SignersFile,
+    Group, Metadata, RebuildPolicy, Role, Signer, SignersFile, SignersOrigin,
 };
 use countersign_core::rules::snapshot::{ReadError, Snapshot};
 use countersign_core::rules::{quorum::Tally, stored, stored::ReleaseState};
@@ -293,7 +293,7 @@ pub struct TimelineStep {
     /// The time in the signers file itself.
     pub dated: Timestamp,
     pub digest: Sha512,
-    pub origin: Origin,
+    pub origin: SignersOrigin,
     pub changes: Vec<SignersChange>,
     pub agreed: Vec<Member>,
 }

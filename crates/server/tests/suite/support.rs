@@ -43,7 +43,7 @@ pub(crate) struct Answer {
 }
 
 /// Only so that a server that hangs fails the test instead of hanging it.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// All that is answered to these requests, on a connection of their own.
 pub(crate) async fn send(address: SocketAddr, requests: String) -> String {
@@ -57,7 +57,7 @@ pub(crate) async fn send_from(from: &str, to: SocketAddr, requests: String) -> S
     let mut stream = socket.connect(to).await.unwrap();
     stream.write_all(requests.as_bytes()).await.unwrap();
     let mut answer = String::new();
-    timeout(PATIENCE, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
+    timeout(TIMEOUT, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
     answer
 }
 

@@ -11,7 +11,7 @@ use crate::log_book::{LogBook, log_key};
 use crate::script::{Breach, Chance, Guarantee, Script};
 use crate::{machine::Machine, single::PROJECTS, single::SingleRun, wish::ChangeWish, witness::witness_key};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// Requests to the witness that can come again.
 const MAX_REQUESTS: usize = 16;
 
@@ -111,7 +111,7 @@ impl SingleRun<'_> {
         while !self.machine.is_log_done() {
             self.machine.let_log_run(1_000);
             self.machine.check_log()?;
-            if begin.elapsed() > PATIENCE {
+            if begin.elapsed() > TIMEOUT {
                 let trouble = self.machine.log().and_then(|log| log.trouble());
                 return Err(Breach::new(Guarantee::GoesOn, format!("the log does not go on: {trouble:?}")));
             }
@@ -153,7 +153,7 @@ fn cosigned_size(request: &WitnessRequest) -> u64 {
 
 /// How often the witness is asked for what the copy does not have.
 const RESTORE_ASKS: usize = 60;
-const RESTORE_PATIENCE: Duration = Duration::from_secs(60);
+const RESTORE_TIMEOUT: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(10);
 
 impl SingleRun<'_> {
@@ -229,7 +229,7 @@ impl SingleRun<'_> {
     fn wait_for(&self, is_there: impl Fn() -> bool) -> Result<(), Breach> {
         let begin = Instant::now();
         while !is_there() {
-            if begin.elapsed() > RESTORE_PATIENCE {
+            if begin.elapsed() > RESTORE_TIMEOUT {
                 return Err(Breach::new(
                     Guarantee::OneLog,
                     "the log of a restored copy does not refuse to sign",

@@ -151,7 +151,7 @@ fn read_begun(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<BegunF
         return Ok(None);
     }
     let set = stored::begun_signatures(snapshot, path)?;
-    let active = stored::governing_signers(snapshot, path)?;
+    let active = stored::signers_in_force(snapshot, path)?;
     let is_met =
         active.is_some_and(|active| quorum::is_met(&active.file.revocation_groups(), &set.signers()));
     let joined = if is_met { Vec::new() } else { set.signers().into_iter().collect() };

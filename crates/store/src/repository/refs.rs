@@ -10,7 +10,7 @@ use crate::machine::disk::{Disk, DiskError, NewFile};
 pub(crate) const BRANCH: &str = "refs/heads/main";
 const PACKED: &str = "packed-refs";
 /// How long another program, such as `git gc` run by hand, may hold the lock before a publish gives up.
-const LOCK_PATIENCE: Duration = Duration::from_secs(2);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The branch, for the one who moves it.
 #[derive(Debug)]
@@ -95,7 +95,7 @@ fn create_lock<'a>(disk: &'a Disk, lock: &'a Path) -> Result<NewFile<'a>, DiskEr
     loop {
         match disk.create_new(lock) {
             Err(error)
-                if error.source.kind() == io::ErrorKind::AlreadyExists && begin.elapsed() < LOCK_PATIENCE =>
+                if error.source.kind() == io::ErrorKind::AlreadyExists && begin.elapsed() < LOCK_TIMEOUT =>
             {
                 thread::sleep(Duration::from_millis(10));
             }

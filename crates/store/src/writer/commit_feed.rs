@@ -1,4 +1,4 @@
-//! The follower's end of the feed, and all that it reads from the store.
+//! The reader's end of the feed, and all that it reads from the store.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ pub struct CommitFeed {
     store: Arc<StoreState>,
 }
 
-/// Makes a follower that waits look up.
+/// Makes a reader that waits look up.
 #[derive(Debug, Clone)]
 pub struct FeedWaker {
     store: Arc<StoreState>,
@@ -26,9 +26,9 @@ impl CommitFeed {
         Self { store }
     }
 
-    /// Waits for commits, for this long. The first answer is that the follower is behind.
-    pub fn next(&self, patience: Duration) -> FeedNews {
-        self.store.feed.next(patience)
+    /// Waits for commits, for this long. The first answer is that the reader is behind.
+    pub fn next(&self, limit: Duration) -> FeedNews {
+        self.store.feed.next(limit)
     }
 
     /// Resumes the feed after its reader has read the journal up to `newest`. If that is still the newest commit,

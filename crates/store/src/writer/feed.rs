@@ -1,5 +1,5 @@
 //! Commits with their content as soon as they are published, for one who follows closely. The writer never waits for
-//! the follower: what does not fit is forgotten, and the follower reads it from the repository.
+//! the reader: what does not fit is forgotten, and the reader reads it from the repository.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::{collections::VecDeque, time::Duration};
@@ -10,7 +10,7 @@ use gix::ObjectId;
 
 use crate::{machine::clock::lock, snapshot::Head};
 
-/// What waits for the follower, at most: about four full batches, each of some kilobytes.
+/// What waits for the reader, at most: about four full batches, each of some kilobytes.
 const MAX_COMMITS: usize = 1_024;
 const MAX_BYTES: usize = 32 << 20;
 
@@ -28,10 +28,10 @@ pub struct PublishedCommit {
 
 #[derive(Debug)]
 pub enum FeedNews {
-    /// Each continues the one before, and the first of them the commit that the follower had. None if it was woken, or
+    /// Each continues the one before, and the first of them the commit that the reader had. None if it was woken, or
     /// had waited long enough.
     Commits(Vec<PublishedCommit>),
-    /// Some commits are missing: the follower reads the journal, then calls `CommitFeed::resume`.
+    /// Some commits are missing: the reader reads the journal, then calls `CommitFeed::resume`.
     Behind,
 }
 
@@ -52,7 +52,7 @@ struct FeedState {
 }
 
 impl Feed {
-    /// Begins for a new follower, which is behind, or ends when one has gone.
+    /// Begins for a new reader, which is behind, or ends when one has gone.
     pub(crate) fn begin(&self, is_followed: bool) {
         let mut state = lock(&self.state);
         state.is_followed = is_followed;
@@ -65,10 +65,10 @@ impl Feed {
     }
 
     /// Waits for commits, for this long.
-    pub(crate) fn next(&self, patience: Duration) -> FeedNews {
+    pub(crate) fn next(&self, limit: Duration) -> FeedNews {
         let is_quiet =
             |state: &mut FeedState| !state.is_behind && !state.is_woken && state.waiting.is_empty();
-        let waited = self.news.wait_timeout_while(lock(&self.state), patience, is_quiet);
+        let waited = self.news.wait_timeout_while(lock(&self.state), limit, is_quiet);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         state.is_woken = false;
         if state.is_behind {
@@ -78,7 +78,7 @@ impl Feed {
         FeedNews::Commits(std::mem::take(&mut state.waiting).into())
     }
 
-    /// Commits are handed over again if the follower is up to date.
+    /// Commits are handed over again if the reader is up to date.
     pub(crate) fn resume(&self, is_up_to_date: impl FnOnce() -> bool) -> bool {
         let mut state = lock(&self.state);
         // The writer publishes under this lock, so no commit comes in between.
@@ -91,7 +91,7 @@ impl Feed {
         lock(&self.state).is_followed
     }
 
-    /// Runs `publish`, and hands the commits that it publishes to the follower. `commits` is `None` if they are not at
+    /// Runs `publish`, and hands the commits that it publishes to the reader. `commits` is `None` if they are not at
     /// hand.
     pub(crate) fn publish(&self, commits: Option<Vec<PublishedCommit>>, publish: impl FnOnce()) {
         let mut state = lock(&self.state);

@@ -10,7 +10,7 @@ use crate::{error::StoreError, sequence::Appended, sequence::BATCH_BYTES};
 const RETRY: Duration = Duration::from_secs(1);
 
 /// The callers that wait for the fate of a draft, each with what was wrong with its own change.
-type Waiting = Vec<(Box<dyn Decision>, Result<(), StoreError>)>;
+type Unanswered = Vec<(Box<dyn Decision>, Result<(), StoreError>)>;
 
 impl Writer {
     /// Works until every sender of `jobs` is gone and the queue is empty.
@@ -93,11 +93,11 @@ impl Writer {
             return None;
         }
         let mut draft = self.draft();
-        let (mut waiting, mut put_off, mut catching_up) = (Waiting::new(), None, Vec::new());
+        let (mut unanswered, mut put_off, mut catching_up) = (Unanswered::new(), None, Vec::new());
         let mut next = Some(first);
         let mut taken = 0;
         while let Some(decision) = next.take() {
-            self.take(decision, &mut draft, &mut waiting);
+            self.take(decision, &mut draft, &mut unanswered);
             taken += 1;
             if taken == MAX_CHANGES || self.is_full(&draft) {
                 break;
@@ -112,9 +112,9 @@ impl Writer {
             }
         }
         let is_shared = !draft.commits.is_empty();
-        let published = self.share_and_publish(&mut draft, &mut waiting);
+        let published = self.share_and_publish(&mut draft, &mut unanswered);
         // Answers that were decided on top of unpublished changes share the fate of those, refusals too.
-        for (decision, own) in waiting {
+        for (decision, own) in unanswered {
             decision.answer(published.clone().and(own));
         }
         let is_published = published.is_ok();
@@ -137,7 +137,11 @@ impl Writer {
 
     /// Shares a batch and publishes it. With other nodes, a batch counts once it is in the shared order. If another
     /// node was first, everything is decided again on top of what that one did.
-    fn share_and_publish(&mut self, draft: &mut Draft, waiting: &mut Waiting) -> Result<(), StoreError> {
+    fn share_and_publish(
+        &mut self,
+        draft: &mut Draft,
+        unanswered: &mut Unanswered,
+    ) -> Result<(), StoreError> {
         let mut untimely = 0;
         while !draft.commits.is_empty() {
             match self.share(draft)? {
@@ -159,8 +163,8 @@ impl Writer {
             self.discard(lost);
             self.look()?;
             *draft = self.draft();
-            for (decision, _) in std::mem::take(waiting) {
-                self.take(decision, draft, waiting);
+            for (decision, _) in std::mem::take(unanswered) {
+                self.take(decision, draft, unanswered);
             }
         }
         Ok(())
@@ -170,7 +174,7 @@ impl Writer {
         self.shared.stats.waiting.get() == 0 && !self.is_contended()
     }
 
-    fn take(&mut self, mut decision: Box<dyn Decision>, draft: &mut Draft, waiting: &mut Waiting) {
+    fn take(&mut self, mut decision: Box<dyn Decision>, draft: &mut Draft, unanswered: &mut Unanswered) {
         let decided = self
             .now(draft)
             .and_then(|now| Ok(decision.decide(&draft.head, now)?.map(|change| (change, now))));
@@ -183,7 +187,7 @@ impl Writer {
                 // It saw nothing but what is published.
                 decision.answer(Ok(()));
             } else {
-                waiting.push((decision, Ok(())));
+                unanswered.push((decision, Ok(())));
             }
             return;
         };
@@ -194,7 +198,7 @@ impl Writer {
             (self.repeating.replay, self.repeating.is_unsure) = (None, true);
             Err(StoreError::Panicked)
         });
-        waiting.push((decision, extended));
+        unanswered.push((decision, extended));
     }
 }
 

@@ -9,7 +9,7 @@ use std::{env, fs, path::Path, path::PathBuf, time::Duration, time::Instant};
 use tempfile::TempDir;
 
 /// The longest time that anything here takes: a test that would hang fails instead.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Runs shell commands when the test program ends, however it ends.
 #[derive(Debug)]
@@ -100,7 +100,7 @@ impl ClusterLog {
 
     /// Waits until the log has these words behind its first `from` bytes; false if it ends before.
     pub(super) fn await_words(&self, words: &str, from: usize) -> bool {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         let mut log = self.lock();
         while !log.text[from..].contains(words) {
             let left = end.saturating_duration_since(Instant::now());
@@ -165,7 +165,7 @@ impl Postmaster {
             return;
         }
         send_signal(signal, &[self.child.id()]);
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         // There is no event for the end of a process in std that also has an end of its own.
         while self.child.try_wait().is_ok_and(|status| status.is_none()) {
             if Instant::now() > end {

@@ -17,7 +17,7 @@ use crate::{args::FileArgs, words::error::CliError};
 pub(super) const HINT: &str = "`countersign admin projects` lists projects and what is pending; `countersign admin --help` lists all commands";
 pub(super) const BLOCKS_HINT: &str = "`countersign admin blocks` lists what is blocked";
 /// The longest wait for an answer, which is more than the server takes.
-const PATIENCE: Duration = Duration::from_secs(70);
+const TIMEOUT: Duration = Duration::from_secs(70);
 /// The most bytes of an answer, which is far more than the longest one has.
 const MAX_ANSWER_BYTES: u64 = 64 << 20;
 
@@ -57,8 +57,8 @@ fn hint_of(request: &AdminRequest) -> &'static str {
 }
 
 fn converse(mut stream: UnixStream, request: &AdminRequest) -> io::Result<Result<Vec<Value>, CliError>> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     stream.write_all(format!("{}\n", serde_json::to_string(request)?).as_bytes())?;
     let mut items = Vec::new();
     for line in BufReader::new(stream.take(MAX_ANSWER_BYTES)).lines() {
@@ -78,7 +78,7 @@ fn converse(mut stream: UnixStream, request: &AdminRequest) -> io::Result<Result
 pub(super) fn open_stopped(file: &GivenSettings, path: &Path) -> Result<(DataDir, OpenedData), CliError> {
     let data_dir = lock_stopped(path)?;
     // A mirror makes no commits of its own, and keeps no nonces.
-    let role = if is_mirror(&data_dir)? { StoreRole::Follower } else { StoreRole::Single };
+    let role = if is_mirror(&data_dir)? { StoreRole::Mirror } else { StoreRole::Single };
     let settings =
         OpenSettings { author: file.author()?, clock: Clock::system(), budget: None, speaks_for, role };
     let opened = open_repository(&data_dir, settings)?;

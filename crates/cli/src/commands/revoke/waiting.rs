@@ -100,9 +100,9 @@ async fn find_revoked(client: &ServerClient, path: &RepoPath) -> Result<RevokedA
 /// What everyone else goes by, whatever policy the revoker has.
 fn choose_policy(revoked: &RevokedArtifact) -> Option<ChosenPolicy> {
     let transparency = revoked.artifact.chain.last().signers.transparency()?;
-    let max_age = transparency.max_age();
-    max_age?;
-    Some(ChosenPolicy { policy: transparency.policy(), source: PolicySource::SignersFile, max_age })
+    let demanded_max_age = transparency.max_age();
+    demanded_max_age?;
+    Some(ChosenPolicy { policy: transparency.policy(), source: PolicySource::SignersFile, demanded_max_age })
 }
 
 async fn look(
@@ -146,7 +146,7 @@ async fn look(
 }
 
 fn aftermath(chosen: &ChosenPolicy, freshness: &Freshness, latest: Timestamp) -> Result<Aftermath, CliError> {
-    let max_age = chosen.max_age.unwrap_or_default();
+    let max_age = chosen.demanded_max_age.unwrap_or_default();
     let until = latest.later(max_age);
     let seen = freshness.as_of.map_or_else(String::new, |as_of| as_of.to_string());
     let count = freshness.quorum;

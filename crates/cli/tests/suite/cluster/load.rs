@@ -11,7 +11,7 @@ use crate::support::{Git, Person, Reply, Request, SignersFile, TestServer, World
 pub(super) const PEOPLE: usize = 64;
 const RELEASES: usize = 3;
 /// For all of a load, faults and repetitions included.
-const PATIENCE: Duration = Duration::from_secs(27);
+const TIMEOUT: Duration = Duration::from_secs(27);
 
 pub(super) struct Load {
     people: Vec<Person>,
@@ -77,7 +77,7 @@ impl Load {
     #[track_caller]
     pub(super) fn run(&self, nodes: &[SocketAddr], faults: impl FnOnce(&Acknowledged)) {
         let histories: Vec<_> = self.releases.iter().map(|_| CallRecorder::default()).collect();
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         std::thread::scope(|scope| {
             for key in 0..PEOPLE {
                 let client = Client { load: self, nodes, key, end };

@@ -7,7 +7,7 @@ use countersign_testing::{literals::free_port, postgres::Postgres, postgres::Pos
 use crate::support::{Git, Launch, Person, Reply, Request, TestServer, World, fsck::fsck, http};
 
 /// A cluster that has not come back after this long does not come back by itself.
-pub(super) const PATIENCE: Duration = Duration::from_secs(15);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Fields are dropped in this order: nodes end before what they need.
 pub(super) struct Cluster {
@@ -137,9 +137,9 @@ pub(super) fn new_address() -> SocketAddr {
 /// Asks again until it is so. What other processes do has no event here.
 #[track_caller]
 pub(super) fn await_that(what: &str, is_so: impl Fn() -> bool) {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     while !is_so() {
-        assert!(Instant::now() < end, "not within {PATIENCE:?}: {what}");
+        assert!(Instant::now() < end, "not within {TIMEOUT:?}: {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

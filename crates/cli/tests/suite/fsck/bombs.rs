@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use crate::support::{Git, Launch, fsck::Checked, fsck::fsck, past::past, rewriting::import};
 
 /// More than any of these takes, even where other tests run beside it; without bounds they take for ever.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A history that can be added to with trees of any form.
 struct Bombed {
@@ -63,7 +63,7 @@ impl Bombed {
     fn fsck(&self, args: &[&str]) -> Checked {
         let begin = Instant::now();
         let checked = fsck(self.dir.path(), args);
-        assert!(begin.elapsed() < PATIENCE, "{:?}", begin.elapsed());
+        assert!(begin.elapsed() < TIMEOUT, "{:?}", begin.elapsed());
         checked
     }
 }
@@ -86,7 +86,7 @@ fn directories_that_lie_in_very_many_places_are_found_without_walking_them_all()
     let args = ["serve", "--dev", "--listen", "127.0.0.1:0", "--data-dir", data_dir.path().to_str().unwrap()];
     let output = Launch::default().args(args).output();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && begin.elapsed() < PATIENCE, "{said}");
+    assert!(!output.status.success() && begin.elapsed() < TIMEOUT, "{said}");
     assert!(said.contains("more than 16000000 files and directories"), "{said}");
 }
 

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::support::{Launch, fsck::fsck, past::past};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn clone(dir: &Path, args: &[&str]) {
     let to = dir.to_str().unwrap();
@@ -29,7 +29,7 @@ fn assert_refused(dir: &Path, name: &str) {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let begin = Instant::now();
     while child.try_wait().unwrap().is_none() {
-        if begin.elapsed() > PATIENCE {
+        if begin.elapsed() > TIMEOUT {
             child.kill().unwrap();
             panic!("it hangs on {name}");
         }

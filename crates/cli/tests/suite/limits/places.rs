@@ -13,7 +13,7 @@ use crate::support::{
 
 /// What an honest request may take while others hold all they can, on a machine that is busy with other tests.
 const PROMPTLY: Duration = Duration::from_secs(5);
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// The largest body that needs no place.
 const SMALL_BODY: usize = 16 * 1024;
 
@@ -174,7 +174,7 @@ fn bodies_that_do_not_arrive_make_room_for_others() {
     assert_eq!(held[0].read_head(), 408, "the oldest went first");
     // A place that was given up is given to another.
     drop(held.split_off(8));
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while begin("198.51.100.1").read_head() != 100 {
         assert!(Instant::now() < deadline, "a place that was given up is not given to another");
     }

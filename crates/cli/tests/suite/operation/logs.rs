@@ -10,7 +10,7 @@ use crate::support::{
     Connection, Launch, Request, SignersFile, TestServer, World, alice, http, server::LogEnd,
 };
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Sends so many requests that are refused, each with a path of so many letters, and awaits every answer.
 fn flood(server: &TestServer, requests: usize, letters: usize) {
@@ -74,7 +74,7 @@ fn await_failing_log(world: &World) {
             return;
         }
         assert_eq!(ready, json!({ "status": "ready" }));
-        assert!(begin.elapsed() < PATIENCE, "nothing is said about the log");
+        assert!(begin.elapsed() < TIMEOUT, "nothing is said about the log");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -109,7 +109,7 @@ fn a_log_that_is_not_read_keeps_no_answer_waiting() {
     world.add_signed_release("acme/app/v1", &[&alice()]);
     let begin = Instant::now();
     assert_eq!(world.server.stop().code(), Some(0));
-    assert!(begin.elapsed() < PATIENCE, "the end waits for the log");
+    assert!(begin.elapsed() < TIMEOUT, "the end waits for the log");
 
     // Nor does one that is closed.
     let mut world = World::start_with(|launch, _| launch.arg("--dev").with_log(LogEnd::Closed));
@@ -129,7 +129,7 @@ fn a_ready_line_that_cannot_be_printed_is_logged() {
             command.stdout(full()).stderr(if has_log { Stdio::piped() } else { full() }).spawn().unwrap();
         let begin = Instant::now();
         while std::net::TcpStream::connect(address).is_err() {
-            assert!(begin.elapsed() < PATIENCE, "it does not serve");
+            assert!(begin.elapsed() < TIMEOUT, "it does not serve");
             assert!(child.try_wait().unwrap().is_none(), "it ended");
             std::thread::sleep(Duration::from_millis(20));
         }

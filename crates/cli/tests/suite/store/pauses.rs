@@ -19,7 +19,7 @@ const AHEAD: [i64; 6] = [900, 0, -900, 1_800, 900, -600];
 const ROWS: usize = 4;
 /// How long to wait for a step. A server that has forgotten nonces while its clock was ahead accepts no request that is signed
 /// before that, and in a long run it has.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 #[test]
 fn a_server_that_is_paused_while_its_clock_is_set_writes_only_what_the_rules_give() {
@@ -39,7 +39,7 @@ fn a_server_that_is_paused_while_its_clock_is_set_writes_only_what_the_rules_giv
             let done = done.clone();
             scope.spawn(move || Course::new(row).insist(client, &done));
         }
-        let await_steps = || (0..2 * ROWS).map_while(|_| steps.recv_timeout(PATIENCE).ok()).count();
+        let await_steps = || (0..2 * ROWS).map_while(|_| steps.recv_timeout(TIMEOUT).ok()).count();
         let mut count = 0;
         for seconds in AHEAD.iter().cycle().take(pauses) {
             count += await_steps();

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::http::{Reply, Request, parse_reply};
 
 /// Longer than any event takes, and than the time between two signs of life.
-const PATIENCE: Duration = Duration::from_secs(40);
+const TIMEOUT: Duration = Duration::from_secs(40);
 
 /// What stands between two empty lines.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -31,7 +31,7 @@ impl EventStream {
     #[track_caller]
     pub(crate) fn open(address: SocketAddr, request: &Request) -> Self {
         let stream = TcpStream::connect(address).expect("the server listens");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout above 0");
+        stream.set_read_timeout(Some(TIMEOUT)).expect("a timeout above 0");
         let mut events = Self::over(stream, request);
         assert_eq!(events.head.status, 200, "{}", events.head.text());
         // What comes first says that everything from now on will be told.
@@ -79,7 +79,7 @@ impl<S: Read + Write> EventStream<S> {
     /// The next block with an event in it.
     #[track_caller]
     pub(crate) fn next_event(&mut self) -> Block {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             // Signs of life go on for ever.
             assert!(Instant::now() < deadline, "nothing happens");

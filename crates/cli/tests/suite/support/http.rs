@@ -6,7 +6,7 @@ use countersign_api::error_code::ErrorCode;
 use serde_json::Value;
 
 /// No answer takes this long: a test that would hang fails instead.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Clone)]
 pub(crate) struct Request {
@@ -162,8 +162,8 @@ pub(crate) fn send(address: SocketAddr, request: &Request) -> Reply {
 /// As `send`, for a server that may be gone.
 pub(crate) fn try_send(address: SocketAddr, request: &Request) -> std::io::Result<Reply> {
     let mut stream = TcpStream::connect(address)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     let mut writer = stream.try_clone()?;
     let (head, body) = (request.head_bytes(), request.body_bytes());
     let mut received = Vec::new();
@@ -186,7 +186,7 @@ pub(crate) struct Connection {
 impl Connection {
     pub(crate) fn open(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).expect("the server listens");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout above 0");
+        stream.set_read_timeout(Some(TIMEOUT)).expect("a timeout above 0");
         Self { stream }
     }
 

@@ -16,7 +16,7 @@ use super::{SignersFile, World, hostile::HostileServer, hostile::Lie, hostile::V
 use crate::support::alice;
 
 pub(crate) const ORIGIN: &str = "sign.example.org/log";
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 fn secret(name: &str) -> SecretKey {
     let seed = Sha512::of(name.as_bytes());
@@ -110,7 +110,7 @@ impl LogScene {
                     return staple;
                 }
             }
-            assert!(begin.elapsed() < PATIENCE, "no checkpoint of {newest}: {}", reply.text());
+            assert!(begin.elapsed() < TIMEOUT, "no checkpoint of {newest}: {}", reply.text());
             std::thread::sleep(Duration::from_millis(50));
         }
     }

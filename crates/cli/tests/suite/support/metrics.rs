@@ -6,7 +6,7 @@ use countersign_testing::literals::free_port;
 
 use super::{http, http::Request};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// An address where nothing listens, for a server that cannot say where it listens.
 pub(crate) fn free_address() -> SocketAddr {
@@ -34,7 +34,7 @@ impl Page {
 /// Waits until a sample has this value.
 #[track_caller]
 pub(crate) fn await_value(address: SocketAddr, sample: &str, expected: f64) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         let found = Page::read(address).value(sample);
         if found == expected {

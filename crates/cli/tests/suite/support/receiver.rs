@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::support::listening::{Heard, listen};
 
 /// Nothing takes this long: a test that would hang fails instead.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Manner {
@@ -142,7 +142,7 @@ impl Receiver {
     #[track_caller]
     fn wait_until(&self, is_enough: impl Fn(&[Delivery]) -> bool) {
         let desk = self.shared.desk.lock().expect("no panic");
-        let waited = self.shared.changed.wait_timeout_while(desk, PATIENCE, |desk| !is_enough(&desk.tries));
+        let waited = self.shared.changed.wait_timeout_while(desk, TIMEOUT, |desk| !is_enough(&desk.tries));
         let (desk, waited) = waited.expect("no panic");
         assert!(!waited.timed_out(), "only these came: {:?}", desk.tries);
     }

@@ -6,7 +6,7 @@ use std::{sync::mpsc::Receiver, sync::mpsc::RecvTimeoutError, sync::mpsc::channe
 
 use super::client::Computer;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) struct Running {
     child: Child,
@@ -32,7 +32,7 @@ impl Running {
     pub(crate) fn await_note(&self, words: &str) -> String {
         let mut said = Vec::new();
         loop {
-            let Ok(line) = self.stderr.recv_timeout(PATIENCE) else { panic!("no {words:?} in {said:?}") };
+            let Ok(line) = self.stderr.recv_timeout(TIMEOUT) else { panic!("no {words:?} in {said:?}") };
             if line.contains(words) {
                 return line;
             }
@@ -71,7 +71,7 @@ impl Running {
         let (has_ended, ended) = channel::<()>();
         let id = self.child.id().to_string();
         std::thread::spawn(move || {
-            if ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            if ended.recv_timeout(TIMEOUT) == Err(RecvTimeoutError::Timeout) {
                 let _ = Command::new("kill").args(["-s", "KILL", &id]).status();
             }
         });

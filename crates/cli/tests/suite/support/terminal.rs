@@ -5,7 +5,7 @@ use std::{io::Read as _, io::Write as _, sync::mpsc, sync::mpsc::Receiver, threa
 
 use super::environment::clear_environment;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// All that a person would see there is in `seen`.
 pub(crate) struct Terminal {
@@ -48,7 +48,7 @@ impl Terminal {
     #[track_caller]
     pub(crate) fn wait_for(&mut self, question: &str) {
         while !self.seen[self.done..].contains(question) {
-            let text = self.screen.recv_timeout(PATIENCE);
+            let text = self.screen.recv_timeout(TIMEOUT);
             let text = text.unwrap_or_else(|_| panic!("{question:?} is not asked: {:?}", self.seen));
             self.seen.push_str(&String::from_utf8_lossy(&text));
         }
@@ -74,7 +74,7 @@ impl Terminal {
     /// The exit code, and all that was to be seen.
     pub(crate) fn end(mut self) -> (i32, String) {
         drop(self.script.stdin.take());
-        while let Ok(text) = self.screen.recv_timeout(PATIENCE) {
+        while let Ok(text) = self.screen.recv_timeout(TIMEOUT) {
             self.seen.push_str(&String::from_utf8_lossy(&text));
         }
         (self.script.wait().unwrap().code().unwrap_or(-1), std::mem::take(&mut self.seen))

@@ -87,7 +87,7 @@ pub fn check_assets(
     dir: &RepoPath,
     caller: &PublicKey,
 ) -> Result<ActiveSigners, AssetsRefusal> {
-    let active = stored::governing_signers(snapshot, dir)?;
+    let active = stored::signers_in_force(snapshot, dir)?;
     let active = active.ok_or_else(|| AssetsRefusal::NoSigners(dir.clone()))?;
     if !active.file.may_register(caller) {
         return Err(AssetsRefusal::NotASigner { key: *caller, project: active.project });

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use thiserror::Error;
 
-use crate::documents::signers::{Metadata, Origin, SignersFile};
+use crate::documents::signers::{Metadata, SignersFile, SignersOrigin};
 use crate::documents::{layout, signatures::SignatureSet, signed_request::SignedRequest};
 use crate::rules::snapshot::{Change, ReadError, Snapshot};
 use crate::rules::{snapshot, stored, stored::StoredProposal};
@@ -19,7 +19,7 @@ pub(super) const MAX_DOCUMENT_LEAD: Duration = Duration::from_secs(MAX_DOCUMENT_
 pub struct Proposal {
     pub project: RepoPath,
     pub signers_bytes: Arc<[u8]>,
-    pub origin: Origin,
+    pub origin: SignersOrigin,
     /// The key that the request names as its own.
     pub submitter: PublicKey,
     pub request: SignedRequest,
@@ -55,7 +55,7 @@ impl Proposal {
     /// The proposal of a file that counts as retrieved at the time of its change (D191).
     #[must_use]
     pub fn retrieved_at(&self, now: Timestamp) -> Self {
-        let origin = Origin { retrieved_at: now.to_whole_seconds(), ..self.origin.clone() };
+        let origin = SignersOrigin { retrieved_at: now.to_whole_seconds(), ..self.origin.clone() };
         Self { origin, ..self.clone() }
     }
 

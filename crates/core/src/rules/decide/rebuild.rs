@@ -83,7 +83,7 @@ fn check_builder(
     state: ReleaseState,
 ) -> Result<BTreeSet<PublicKey>, StatementRefusal> {
     let SignedStatement { file_path: file, public_key: builder, .. } = statement;
-    let active = stored::require_governing_signers(snapshot, file)?;
+    let active = stored::require_signers_in_force(snapshot, file)?;
     let builders_of = |signers: &SignersFile| keys_of(signers.builder_groups()).collect::<BTreeSet<_>>();
     let mut builders = builders_of(&active.file);
     if !builders.contains(builder) {

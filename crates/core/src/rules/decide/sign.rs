@@ -256,7 +256,7 @@ fn sign_index(
     let mut set = stored::collected_signatures(snapshot, file)?;
     let StoredSigners { bytes: copy, file: governing, .. } = stored::signers_copy(snapshot, file)?;
     // Nothing becomes complete except under the configuration in force (D16).
-    let active = stored::governing_signers(snapshot, file)?;
+    let active = stored::signers_in_force(snapshot, file)?;
     if active.is_none_or(|active| active.bytes != copy) {
         return Err(stored::corrupt(file, "its governing signers file is not the current one").into());
     }

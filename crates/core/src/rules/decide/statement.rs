@@ -24,7 +24,8 @@ use crate::values::{
 /// What became of a statement that was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stated {
-    /// False while more signatures are needed, and where the statement takes an objection back.
+    /// False while more signatures are needed, where the statement takes an objection back, and where a builder got something
+    /// else.
     pub in_force: bool,
 }
 
@@ -198,7 +199,7 @@ pub fn object(snapshot: &impl Snapshot, statement: &SignedStatement, now: Timest
     let stands = document.text.is_some();
     // Also a key that a rotation removed since: no one else can take back what it said.
     let takes_back = !stands && earlier.is_some();
-    let active = stored::require_governing_signers(snapshot, file)?;
+    let active = stored::require_signers_in_force(snapshot, file)?;
     if !takes_back && !active.file.has_signer(objector) {
         return Err(StatementRefusal::NotASigner { key: *objector, project: active.project });
     }
@@ -250,7 +251,8 @@ fn check_objection(
 
 // Revoking a complete file (spec §4.9; D20).
 
-/// `request` is the request itself, which names who called.
+/// Revokes under the signers in force. A client accepts a revocation under any signers file from the release's own on
+/// (`core::proof::verify`). `request` is the request itself, which names who called.
 pub fn revoke(
     snapshot: &impl Snapshot,
     statement: &SignedStatement,
@@ -260,7 +262,7 @@ pub fn revoke(
     let SignedStatement { file_path: file, signature, public_key: revoker, .. } = statement;
     check_revocable(snapshot, file)?;
     let document = check_revocation(snapshot, statement)?;
-    let active = stored::require_governing_signers(snapshot, file)?;
+    let active = stored::require_signers_in_force(snapshot, file)?;
     let groups = active.file.revocation_groups();
     let revokers: BTreeSet<PublicKey> = keys_of(&groups).collect();
     if !revokers.contains(revoker) {

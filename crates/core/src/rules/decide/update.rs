@@ -178,7 +178,8 @@ fn check_replace(
     Ok(())
 }
 
-/// Whether a master of the file in force proposed it or has signed it, and it waits, or that was less than the delay ago.
+/// Whether only masters may replace the pending file: one of them proposed or signed it, and it waits already, or the delay
+/// since then is not over.
 fn is_kept_for_masters(
     snapshot: &impl Snapshot,
     active: &ActiveSigners,

@@ -55,7 +55,7 @@ pub fn repeat_withdrawal(
     let WithdrawBody { file_path: file, subject_digest, .. } = body;
     check_state(snapshot, file)?;
     let caller = request.public_key;
-    let active = stored::require_governing_signers(snapshot, file)?;
+    let active = stored::require_signers_in_force(snapshot, file)?;
     if !may_withdraw(snapshot, &active, file, &caller)? {
         return Err(WithdrawRefusal::NotAllowed { key: caller, project: active.project });
     }
@@ -82,7 +82,7 @@ fn check_registrar(
     index: &RepoPath,
     caller: &PublicKey,
 ) -> Result<(), WithdrawRefusal> {
-    let active = stored::require_governing_signers(snapshot, index)?;
+    let active = stored::require_signers_in_force(snapshot, index)?;
     let is_untouched = || -> Result<bool, ReadError> {
         Ok(stored::collected_signatures(snapshot, index)?.entries.is_empty()
             && stored::objections(snapshot, index)?.standing().is_empty()

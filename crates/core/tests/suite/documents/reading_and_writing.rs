@@ -2,7 +2,7 @@
 
 use countersign_core::documents::index::{AssetName, Digests, PublishedFile, ReleaseIndex};
 use countersign_core::documents::signatures::{Collected, SignatureSet};
-use countersign_core::documents::signers::{Metadata, OriginKind, SignersFile};
+use countersign_core::documents::signers::{Metadata, SignersFile, SourceKind};
 use countersign_core::documents::{
     history::History, layout::RepositoryMarker, signed_request::SignedRequest, statement::Revocation,
 };
@@ -193,8 +193,8 @@ proptest! {
         url in "\\PC{0,40}", retrieval_url in any::<String>(), retrieved_at in any_time(),
         project in "[a-z]{1,9}(/[a-z]{1,9}){1,5}", previous in prop::option::of(any::<Vec<u8>>()), which in 0_usize..4,
     ) {
-        let kind = OriginKind::ALL[which];
-        let origin = countersign_core::documents::signers::Origin { kind, url, retrieval_url, retrieved_at };
+        let kind = SourceKind::ALL[which];
+        let origin = countersign_core::documents::signers::SignersOrigin { kind, url, retrieval_url, retrieved_at };
         let project_id = RepoPath::parse(&project).expect("plain segments");
         let previous = previous.map(|bytes| Sha512::of(&bytes));
         let metadata = Metadata { origin, project_id, signers_file_digest: Sha512::of(b"x"), previous };

@@ -132,10 +132,10 @@ fn an_index_is_signed_alone_and_a_signers_file_with_its_metadata() {
 fn the_nearest_active_signers_file_governs_a_path() {
     let world = collecting();
     for below in [INDEX, ACTIVE, "https/github.com/443/acme/app", "https/github.com/443/acme/app/a/b"] {
-        let governing = stored::governing_signers(&world.repo, &path(below)).unwrap().expect(below);
+        let governing = stored::signers_in_force(&world.repo, &path(below)).unwrap().expect(below);
         assert_eq!(*governing.bytes, *team().text().as_bytes());
     }
     for beside in ["https/github.com/443/acme", "https/github.com/443/acme/app2", "x"] {
-        assert!(stored::governing_signers(&world.repo, &path(beside)).unwrap().is_none(), "{beside}");
+        assert!(stored::signers_in_force(&world.repo, &path(beside)).unwrap().is_none(), "{beside}");
     }
 }

@@ -65,9 +65,9 @@ fn an_unknown_field_is_refused_in_every_object() {
 #[test]
 fn a_missing_field_is_refused_unless_it_is_optional() {
     let optional = [
-        "admin_keys", "master_keys", "revocation_keys", "registrars", "rebuilds", "transparency",
-        "rotation_delay_hours", "agreed_at", "name", "subject_digest", "initiator", "sha256", "sha512",
-        "minisign", "openpgp", "ssh",
+        "admin_keys", "master_keys", "revocation_keys", "registrars", "rebuilds", "servers", "transparency",
+        "formats", "format", "rotation_delay_hours", "agreed_at", "name", "subject_digest", "initiator",
+        "sha256", "sha512", "minisign", "openpgp", "ssh",
     ];
     for kind in all_kinds() {
         let (document, places) = all_places(&kind);

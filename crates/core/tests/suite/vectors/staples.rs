@@ -223,7 +223,7 @@ fn shown(freshness: &Freshness) -> Value {
         "signers": match freshness.signers {
             LoggedSigners::Newest => "newest",
             LoggedSigners::Replaced { .. } => "replaced",
-            LoggedSigners::Earlier { .. } => "earlier",
+            LoggedSigners::LogIsBehind { .. } => "earlier",
         },
     })
 }

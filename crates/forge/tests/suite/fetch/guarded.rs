@@ -237,7 +237,7 @@ async fn what_is_no_answer_or_breaks_off_or_is_encoded_is_broken() {
 }
 
 #[tokio::test]
-async fn each_patience_runs_out_by_itself() {
+async fn each_time_limit_runs_out_by_itself() {
     let short = Duration::from_millis(200);
     let server = Server::start().await;
     for path in ["/stall", "/silent"] {

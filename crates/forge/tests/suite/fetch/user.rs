@@ -2,7 +2,7 @@
 
 use std::{sync::mpsc, time::Duration};
 
-use countersign_core::documents::signers::OriginKind;
+use countersign_core::documents::signers::SourceKind;
 use countersign_forge::fetch::{Download, FetchError, FetchLimits, Fetcher, Redirects, Timeouts, Wait};
 use countersign_forge::{forges::locate_claimed, https::https_client};
 use url::Url;
@@ -203,10 +203,10 @@ async fn a_claimed_signers_file_is_fetched_within_its_origin() {
         let source = locate_claimed(&server.url(path), kind).unwrap();
         fetcher().fetch_signers(&source, 100).await.map(|fetched| fetched.bytes)
     };
-    assert_eq!(fetch(OriginKind::FileServer, "/acme/svc.signers.json").await.unwrap(), b"signers");
+    assert_eq!(fetch(SourceKind::FileServer, "/acme/svc.signers.json").await.unwrap(), b"signers");
     let page = "/acme/app/src/branch/main/svc.signers.json";
-    assert_eq!(fetch(OriginKind::Forgejo, page).await.unwrap(), b"branch");
-    let error = fetch(OriginKind::FileServer, "/gone/svc.signers.json").await.unwrap_err();
+    assert_eq!(fetch(SourceKind::Forgejo, page).await.unwrap(), b"branch");
+    let error = fetch(SourceKind::FileServer, "/gone/svc.signers.json").await.unwrap_err();
     assert!(error.to_string().contains("leaves the scheme, host and port"), "{error}");
     assert!(other.requests().is_empty());
 }

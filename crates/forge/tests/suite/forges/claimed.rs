@@ -1,6 +1,6 @@
 //! Signers files by what their metadata claims.
 
-use countersign_core::documents::{layout, signers::OriginKind};
+use countersign_core::documents::{layout, signers::SourceKind};
 use countersign_core::rules::place::path_of_url;
 use countersign_forge::download_url::locate_release_page;
 use countersign_forge::pages::{ProjectPages, ReleaseAddress};
@@ -10,7 +10,7 @@ use countersign_testing::path;
 use super::requests;
 use crate::support::problem_of;
 
-fn claimed(kind: OriginKind, url: &str) -> Result<SignersSource, UrlProblem> {
+fn claimed(kind: SourceKind, url: &str) -> Result<SignersSource, UrlProblem> {
     locate_claimed(url, kind).map_err(problem_of)
 }
 
@@ -18,43 +18,43 @@ fn claimed(kind: OriginKind, url: &str) -> Result<SignersSource, UrlProblem> {
 fn a_claim_is_read_under_the_rules_of_its_kind() {
     let table = [
         (
-            OriginKind::Github,
+            SourceKind::Github,
             "https://raw.githubusercontent.com/acme/app/main/svc.signers.json",
             "https/github.com/443/acme/app",
             "https://raw.githubusercontent.com/acme/app/refs/heads/main/svc.signers.json",
         ),
         (
-            OriginKind::Gitlab,
+            SourceKind::Gitlab,
             "https://gitlab.com/g/s/p/-/blob/main/svc.signers.json?ref_type=heads",
             "https/gitlab.com/443/g/s/p",
             "https://gitlab.com/g/s/p/-/raw/main/svc.signers.json?ref_type=heads",
         ),
         (
-            OriginKind::Github,
+            SourceKind::Github,
             "https://ghe.example/acme/app/blob/main/svc.signers.json",
             "https/ghe.example/443/acme/app",
             "https://ghe.example/acme/app/raw/refs/heads/main/svc.signers.json",
         ),
         (
-            OriginKind::Gitlab,
+            SourceKind::Gitlab,
             "https://lab.example:8443/g/p/-/raw/main/.svc_signers/x.json",
             "https/lab.example/8443/g/p",
             "https://lab.example:8443/g/p/-/raw/main/.svc_signers/x.json?ref_type=heads",
         ),
         (
-            OriginKind::Forgejo,
+            SourceKind::Forgejo,
             "http://127.0.0.1:3000/acme/app/src/branch/main/svc.signers.json",
             "http/127.0.0.1/3000/acme/app",
             "http://127.0.0.1:3000/acme/app/raw/branch/main/svc.signers.json",
         ),
         (
-            OriginKind::FileServer,
+            SourceKind::FileServer,
             "http://127.0.0.1:8080/acme/svc.signers/x.json",
             "http/127.0.0.1/8080/acme",
             "http://127.0.0.1:8080/acme/svc.signers/x.json",
         ),
         (
-            OriginKind::FileServer,
+            SourceKind::FileServer,
             "https://files.example/acme/app/svc.signers.json",
             "https/files.example/443/acme/app",
             "https://files.example/acme/app/svc.signers.json",
@@ -73,12 +73,12 @@ fn a_known_host_keeps_its_kind_whatever_is_claimed() {
     let github = "https://github.com/acme/app/blob/main/svc.signers.json";
     let raw = "https://raw.githubusercontent.com/acme/app/main/svc.signers.json";
     for url in [github, raw] {
-        for kind in [OriginKind::Gitlab, OriginKind::Forgejo, OriginKind::FileServer] {
+        for kind in [SourceKind::Gitlab, SourceKind::Forgejo, SourceKind::FileServer] {
             let problem = claimed(kind, url).unwrap_err();
             assert!(matches!(problem, UrlProblem::OtherKind { known: "github", .. }), "{url}: {problem}");
         }
     }
-    for kind in [OriginKind::Github, OriginKind::FileServer] {
+    for kind in [SourceKind::Github, SourceKind::FileServer] {
         for url in [
             "http://github.com/acme/app/blob/main/svc.signers.json",
             "https://github.com:8443/a/svc.signers.json",
@@ -95,19 +95,19 @@ fn what_a_forge_serves_for_strangers_is_refused_under_every_claim() {
     let commit = format!("https://git.example/acme/app/raw/commit/{hash}/svc.signers.json");
     let blob = format!("https://git.example/acme/app/blob/{hash}/svc.signers.json");
     let dash = format!("https://git.example/acme/app/-/raw/{hash}/svc.signers.json");
-    for kind in [OriginKind::Github, OriginKind::Gitlab, OriginKind::Forgejo, OriginKind::FileServer] {
+    for kind in [SourceKind::Github, SourceKind::Gitlab, SourceKind::Forgejo, SourceKind::FileServer] {
         for url in [&commit, &blob, &dash] {
             // What could be a branch `commit/…` of GitHub is fetched only after the forge has named that branch.
             let asks_first =
                 |source: SignersSource| source.retrievals.iter().all(|ways| ways[0].branch.is_some());
-            let is_github_form = kind == OriginKind::Github && url == &commit;
+            let is_github_form = kind == SourceKind::Github && url == &commit;
             assert!(claimed(kind, url).map_or(!is_github_form, asks_first), "{kind:?} {url}");
         }
     }
-    let problem = claimed(OriginKind::FileServer, &dash).unwrap_err();
+    let problem = claimed(SourceKind::FileServer, &dash).unwrap_err();
     assert!(matches!(problem, UrlProblem::ClaimedFileServer { .. }), "{problem}");
     let elsewhere = "https://git.example/acme/app/src/branch/main/docs/other.json";
-    assert_eq!(claimed(OriginKind::Forgejo, elsewhere), Err(UrlProblem::SignersPath));
+    assert_eq!(claimed(SourceKind::Forgejo, elsewhere), Err(UrlProblem::SignersPath));
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_claimed_url_is_read_as_strictly_as_a_given_one() {
     for url in
         ["", "https://u:p@files.example/a/svc.signers.json", "https://files.example/a/../svc.signers.json"]
     {
-        assert!(claimed(OriginKind::FileServer, url).is_err(), "{url}");
+        assert!(claimed(SourceKind::FileServer, url).is_err(), "{url}");
     }
     let table = [
         ("https://files.example/a/svc.signers.json?x", UrlProblem::Query),
@@ -123,7 +123,7 @@ fn a_claimed_url_is_read_as_strictly_as_a_given_one() {
         ("https://files.example/other.json", UrlProblem::RootFileName),
     ];
     for (url, expected) in table {
-        assert_eq!(claimed(OriginKind::FileServer, url), Err(expected), "{url}");
+        assert_eq!(claimed(SourceKind::FileServer, url), Err(expected), "{url}");
     }
 }
 
@@ -131,18 +131,18 @@ fn a_claimed_url_is_read_as_strictly_as_a_given_one() {
 #[test]
 fn the_addresses_of_a_project_lead_back_to_it() {
     let table = [
-        ("https/github.com/443/acme/app", OriginKind::Github, "https://github.com/acme/app/blob/main/"),
+        ("https/github.com/443/acme/app", SourceKind::Github, "https://github.com/acme/app/blob/main/"),
         (
             "https/gitlab.com/443/acme/sub/app",
-            OriginKind::Gitlab,
+            SourceKind::Gitlab,
             "https://gitlab.com/acme/sub/app/-/blob/main/",
         ),
         (
             "https/codeberg.org/443/acme/app",
-            OriginKind::Forgejo,
+            SourceKind::Forgejo,
             "https://codeberg.org/acme/app/src/branch/main/",
         ),
-        ("http/127.0.0.1/8000/acme/my app", OriginKind::FileServer, "http://127.0.0.1:8000/acme/my%20app/"),
+        ("http/127.0.0.1/8000/acme/my app", SourceKind::FileServer, "http://127.0.0.1:8000/acme/my%20app/"),
     ];
     for (id, kind, dir) in table {
         let project = path(id);
@@ -164,7 +164,7 @@ fn the_addresses_of_a_project_lead_back_to_it() {
         }
     }
     // A forge of one's own, as the project's metadata say.
-    let own = ProjectPages::new(&path("https/git.example.org/8443/acme/app"), OriginKind::Gitlab).unwrap();
+    let own = ProjectPages::new(&path("https/git.example.org/8443/acme/app"), SourceKind::Gitlab).unwrap();
     let page = "https://git.example.org:8443/acme/app/-/releases/v1".to_owned();
     assert_eq!(own.release("v1"), ReleaseAddress::Page(page));
     assert_eq!(ProjectPages::of_host(&path("acme/app")), None);

@@ -1,18 +1,18 @@
 //! Which projects the URL of a signers file speaks for.
 
-use countersign_core::documents::signers::{Origin, OriginKind};
+use countersign_core::documents::signers::{SignersOrigin, SourceKind};
 use countersign_core::values::{path::RepoPath, time::Timestamp};
 use countersign_forge::forges::speaks_for;
 
-fn check(kind: OriginKind, url: &str, project: &str) -> Result<(), String> {
+fn check(kind: SourceKind, url: &str, project: &str) -> Result<(), String> {
     let retrieved_at = Timestamp::from_unix_seconds(0).unwrap();
-    let origin = Origin { kind, url: url.to_owned(), retrieval_url: url.to_owned(), retrieved_at };
+    let origin = SignersOrigin { kind, url: url.to_owned(), retrieval_url: url.to_owned(), retrieved_at };
     speaks_for(&origin, &RepoPath::parse(project).unwrap())
 }
 
 #[test]
 fn a_url_speaks_for_the_project_that_it_names() {
-    use OriginKind::{FileServer, Forgejo, Github, Gitlab};
+    use SourceKind::{FileServer, Forgejo, Github, Gitlab};
     for (kind, url, project) in [
         (Github, "https://github.com/acme/app/blob/main/svc.signers.json", "https/github.com/443/acme/app"),
         (FileServer, "https://dl.example.org/acme/svc.signers.json", "https/dl.example.org/443/acme"),
@@ -33,7 +33,7 @@ fn a_url_speaks_for_the_project_that_it_names() {
 
 #[test]
 fn a_url_speaks_for_no_other_project() {
-    use OriginKind::{FileServer, Github};
+    use SourceKind::{FileServer, Github};
     for (kind, url, project) in [
         (Github, "https://github.com/evil/app/blob/main/svc.signers.json", "https/github.com/443/acme/app"),
         (FileServer, "https://evil.example/acme/svc.signers.json", "https/dl.example.org/443/acme"),
@@ -47,7 +47,7 @@ fn a_url_speaks_for_no_other_project() {
 
 #[test]
 fn a_known_forge_has_its_raw_files_where_everybody_knows() {
-    use OriginKind::{Forgejo, Github, Gitlab};
+    use SourceKind::{Forgejo, Github, Gitlab};
     const HASH: &str = "0123456789abcdef0123456789abcdef01234567";
     const APP: &str = "https/github.com/443/acme/app";
     let raw = |rest: &str| format!("https://raw.githubusercontent.com/acme/app/{rest}");
@@ -81,7 +81,7 @@ fn a_known_forge_has_its_raw_files_where_everybody_knows() {
 
 #[test]
 fn a_raw_file_of_another_forge_has_the_form_of_its_kind() {
-    use OriginKind::{FileServer, Forgejo, Github, Gitlab};
+    use SourceKind::{FileServer, Forgejo, Github, Gitlab};
     const R: &str = "https/git.corp/443/o/r";
     for (kind, url, project) in [
         (Github, "https://raw.corp/o/r/x", R),

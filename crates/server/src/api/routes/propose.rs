@@ -2,7 +2,7 @@
 
 use axum::{Json, extract::State};
 use countersign_api::{answers::ProposedResponse, requests::ProposeBody};
-use countersign_core::documents::{signed_request::SignedRequest, signers::Origin};
+use countersign_core::documents::{signed_request::SignedRequest, signers::SignersOrigin};
 use countersign_core::rules::decide::proposal::{
     MAX_DOCUMENT_LEAD_MINUTES, Proposal, Proposed, check_submitter,
 };
@@ -114,7 +114,7 @@ async fn fetch(
     Ok(Proposal {
         project: source.project,
         signers_bytes: fetched.bytes.into(),
-        origin: Origin {
+        origin: SignersOrigin {
             kind: source.kind,
             url: source.url,
             retrieval_url: fetched.retrieval_url,

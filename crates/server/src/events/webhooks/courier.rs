@@ -35,12 +35,12 @@ pub(crate) struct Courier {
     pub(crate) clock: Clock,
     pub(crate) fetcher: Fetcher,
     pub(crate) stop: watch::Receiver<bool>,
-    pub(crate) said: Said,
+    pub(crate) said: LoggedOnce,
 }
 
 /// What was logged and is not logged again.
 #[derive(Debug, Default)]
-pub(crate) struct Said {
+pub(crate) struct LoggedOnce {
     is_gone: bool,
     is_unrecorded: bool,
 }

@@ -23,11 +23,11 @@ const ERROR_BYTES: usize = 64 << 10;
 /// The longest wait that an origin can ask for.
 const MAX_ASKED_WAIT: Duration = Duration::from_secs(600);
 /// A mirror that is up to date asks to be told within this time, and expects some bytes within as much again.
-const MAX_PATIENCE: Duration = Duration::from_secs(30);
+const MAX_WAIT: Duration = Duration::from_secs(30);
 /// The accepted lag is divided by this to get how long a mirror waits for news, and for bytes.
-const PATIENCE_SHARE: u32 = 10;
+const WAIT_SHARE: u32 = 10;
 
-/// The origin as a follower asks it.
+/// The origin, as this mirror asks it for its journal.
 #[derive(Debug, Clone)]
 pub(crate) struct JournalClient {
     http: Client,
@@ -66,7 +66,7 @@ pub(crate) fn unreadable_journal(error: JournalError) -> ExchangeFailure {
 
 impl JournalClient {
     pub(crate) fn new(address: OriginAddress, max_lag: Duration) -> Result<Self, SetupError> {
-        let wait = (max_lag / PATIENCE_SHARE).clamp(Duration::from_secs(1), MAX_PATIENCE);
+        let wait = (max_lag / WAIT_SHARE).clamp(Duration::from_secs(1), MAX_WAIT);
         Ok(Self { http: direct_client()?, address, wait, stall: wait + wait })
     }
 

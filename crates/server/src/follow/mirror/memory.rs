@@ -18,7 +18,7 @@ const MAX_BYTES: u64 = 64 << 10;
 
 /// Why a mirror has stopped following, until its operator decides (D75).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FollowRefusal {
+pub struct FollowStop {
     pub at: String,
     pub origin: String,
     pub reason: String,
@@ -64,10 +64,10 @@ impl MirrorMemory {
     }
 
     /// A file that cannot be understood is a refusal as well.
-    pub fn refusal(&self) -> Result<Option<FollowRefusal>, MemoryError> {
+    pub fn refusal(&self) -> Result<Option<FollowStop>, MemoryError> {
         let text = disk::read_text(&self.refused, MAX_BYTES).map_err(fail("read", &self.refused))?;
         Ok(text.map(|text| {
-            serde_json::from_str(&text).unwrap_or_else(|_| FollowRefusal {
+            serde_json::from_str(&text).unwrap_or_else(|_| FollowStop {
                 at: "an unknown time".to_owned(),
                 origin: "unknown".to_owned(),
                 reason: format!("{} cannot be understood", self.refused.display()),
@@ -77,7 +77,7 @@ impl MirrorMemory {
         }))
     }
 
-    pub fn set_refusal(&self, refusal: &FollowRefusal) -> Result<(), MemoryError> {
+    pub fn set_refusal(&self, refusal: &FollowStop) -> Result<(), MemoryError> {
         let mut text = serde_json::to_string_pretty(refusal).expect("text is always JSON");
         text.push('\n');
         disk::replace(&self.refused, &text).map_err(fail("written", &self.refused))
@@ -89,7 +89,7 @@ impl MirrorMemory {
     }
 }
 
-impl FollowRefusal {
+impl FollowStop {
     pub(crate) fn new(origin: &OriginAddress, at: Timestamp, reason: String) -> Self {
         let at = at.to_whole_seconds().to_string();
         Self { at, origin: origin.to_string(), reason: shown_text(&reason), ours: None, theirs: None }

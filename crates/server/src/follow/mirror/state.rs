@@ -10,7 +10,7 @@ use thiserror::Error;
 use tokio::sync::watch;
 
 use crate::follow::mirror::exchange::OriginAddress;
-use crate::follow::mirror::memory::{FollowRefusal, MemoryError, MirrorMemory};
+use crate::follow::mirror::memory::{FollowStop, MemoryError, MirrorMemory};
 use crate::metrics::Counter;
 
 /// A request that a mirror does not accept.
@@ -25,7 +25,7 @@ pub struct MirrorState {
     pub origin: OriginAddress,
     pub max_lag: Duration,
     memory: MirrorMemory,
-    refusal: ArcSwapOption<FollowRefusal>,
+    refusal: ArcSwapOption<FollowStop>,
     contact: Mutex<OriginContact>,
     /// Counts the operator's decisions to try again.
     pub(crate) resumed: watch::Sender<u64>,
@@ -78,7 +78,7 @@ impl MirrorState {
         })
     }
 
-    pub fn refusal(&self) -> Option<Arc<FollowRefusal>> {
+    pub fn refusal(&self) -> Option<Arc<FollowStop>> {
         self.refusal.load_full()
     }
 
@@ -136,11 +136,11 @@ impl MirrorState {
     }
 
     /// Stops following, also after a restart. If the refusal cannot be written to disk, it holds only for this process.
-    pub(crate) fn refuse(&self, refusal: FollowRefusal) {
+    pub(crate) fn refuse(&self, refusal: FollowStop) {
         let written = self.memory.set_refusal(&refusal);
         let refusal = Arc::new(refusal);
         self.refusal.store(Some(Arc::clone(&refusal)));
-        let FollowRefusal { origin, reason, ours, theirs, .. } = &*refusal;
+        let FollowStop { origin, reason, ours, theirs, .. } = &*refusal;
         tracing::error!(
             origin,
             reason,

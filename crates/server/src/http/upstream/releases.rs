@@ -18,7 +18,7 @@ use crate::limits::semaphore::{Claimant, FairSemaphore, GaveWay, MinimumPace, Pe
 use crate::metrics::Counter;
 
 /// How long a download continues while no client waits, and how long its result is kept for clients that come back.
-const PATIENCE: Duration = Duration::from_secs(60);
+const KEPT_FOR: Duration = Duration::from_secs(60);
 /// The most downloads at a time. Each has a few connections, and a thread for each hash function of each of them. One
 /// address, project or key can have at most half of them, so that it cannot keep all others from registering releases.
 const MAX_DOWNLOADS: usize = 8;
@@ -44,7 +44,7 @@ pub struct Releases {
     known: Arc<Mutex<HashMap<RepoPath, Arc<Shared>>>>,
     /// Held by downloads, not by the clients that wait: a client that leaves makes no room for another download.
     pub permits: Arc<FairSemaphore>,
-    patience: Duration,
+    kept_for: Duration,
 }
 
 /// A download under way, or a result that no client has taken yet.
@@ -82,13 +82,13 @@ pub struct ReleaseLimits {
 
 impl Default for Releases {
     fn default() -> Self {
-        Self::with_patience(PATIENCE)
+        Self::kept_for(KEPT_FOR)
     }
 }
 
 impl Releases {
-    pub fn with_patience(patience: Duration) -> Self {
-        Self { known: Arc::default(), permits: FairSemaphore::new(DOWNLOADS), patience }
+    pub fn kept_for(kept_for: Duration) -> Self {
+        Self { known: Arc::default(), permits: FairSemaphore::new(DOWNLOADS), kept_for }
     }
 
     /// Downloads the release and computes the digests of its assets, or joins a download under way.
@@ -159,7 +159,7 @@ impl Releases {
         let outcome = loop {
             tokio::select! {
                 outcome = &mut work => break outcome.unwrap_or(Err(DownloadError::Ended)),
-                () = stay_abandoned(&shared, self.patience) => {}
+                () = stay_abandoned(&shared, self.kept_for) => {}
             }
             let mut known = lock(&self.known);
             if shared.outcome.receiver_count() == 0 {
@@ -181,7 +181,7 @@ impl Releases {
             is_kept
         };
         if is_kept {
-            tokio::time::sleep(self.patience).await;
+            tokio::time::sleep(self.kept_for).await;
             let mut known = lock(&self.known);
             // A new download may have this entry by now.
             if known.get(&key).is_some_and(|other| Arc::ptr_eq(other, &shared)) {
@@ -192,11 +192,11 @@ impl Releases {
 }
 
 /// Returns once no client has waited for that long.
-async fn stay_abandoned(shared: &Shared, patience: Duration) {
+async fn stay_abandoned(shared: &Shared, kept_for: Duration) {
     loop {
         shared.outcome.closed().await;
         let joined = shared.joined.load(Ordering::Relaxed);
-        tokio::time::sleep(patience).await;
+        tokio::time::sleep(kept_for).await;
         // If a client came and left meanwhile, the whole time starts again.
         if shared.joined.load(Ordering::Relaxed) == joined && shared.outcome.receiver_count() == 0 {
             return;

@@ -1,10 +1,10 @@
-//! The bytes of a connection: what they say about its client's patience, and which of them the server sends.
+//! The bytes of a connection: what they say about its client's client_wait, and which of them the server sends.
 
 use std::{io, pin::Pin, sync::Arc, sync::atomic::Ordering, task::Context, task::Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::limits::{connections::Connections, patience::Patience, semaphore::Permit};
+use crate::limits::{client_wait::ClientWait, connections::Connections, semaphore::Permit};
 
 /// Hyper's first buffer. Nearly every head is much smaller.
 const SMALL_HEAD_BYTES: usize = 8 * 1024;
@@ -15,7 +15,7 @@ const SMALL_HEAD_BYTES: usize = 8 * 1024;
 #[derive(Debug)]
 pub struct Stream<S> {
     inner: S,
-    patience: Arc<Patience>,
+    client_wait: Arc<ClientWait>,
     /// The client has ended its half, and hyper does not know yet.
     holds_end: bool,
     /// Bytes read since the last progress. They belong to a head if the server waits for one.
@@ -34,22 +34,22 @@ struct HeadBytes {
 }
 
 impl<S> Stream<S> {
-    pub fn new(inner: S, patience: Arc<Patience>, connections: Arc<Connections>) -> Self {
+    pub fn new(inner: S, client_wait: Arc<ClientWait>, connections: Arc<Connections>) -> Self {
         let head = HeadBytes::default();
-        Self { inner, patience, holds_end: false, head, connections, large_head: None, left_out: false }
+        Self { inner, client_wait, holds_end: false, head, connections, large_head: None, left_out: false }
     }
 
     /// Hyper's buffer grows with an unfinished head. Many connections can have small heads, but only a few large ones.
     /// Fails if there are too many.
     fn note_read(&mut self, bytes: usize) -> io::Result<()> {
-        let progress = self.patience.progress.load(Ordering::Relaxed);
+        let progress = self.client_wait.progress.load(Ordering::Relaxed);
         if self.head.progress != progress {
             self.head = HeadBytes { progress, read: 0 };
         }
         self.head.read += bytes;
         let is_large = self.head.read > SMALL_HEAD_BYTES && progress.is_multiple_of(2);
         if is_large && self.large_head.is_none() {
-            self.patience.grow_head();
+            self.client_wait.grow_head();
             self.large_head = self.connections.admit_large_head();
             return if self.large_head.is_some() { Ok(()) } else { Err(io::ErrorKind::QuotaExceeded.into()) };
         }
@@ -58,19 +58,19 @@ impl<S> Stream<S> {
 
     fn noted(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if matches!(written, Poll::Ready(Ok(1..))) {
-            self.patience.note_progress();
+            self.client_wait.note_progress();
         }
         self.note_blocked(written.is_pending());
         written
     }
 
     fn note_blocked(&self, is_blocked: bool) {
-        self.patience.is_blocked.store(is_blocked, Ordering::Relaxed);
+        self.client_wait.is_blocked.store(is_blocked, Ordering::Relaxed);
     }
 
     /// Whether these bytes are hyper's own. Hyper reads a head only when it has sent the answer to the one before.
     fn leaves_out(&mut self) -> bool {
-        self.left_out = self.patience.has_no_answer();
+        self.left_out = self.client_wait.has_no_answer();
         self.left_out
     }
 
@@ -91,7 +91,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Stream<S> {
         let bytes = buffer.filled().len() - before;
         self.note_read(bytes)?;
         let has_ended = matches!(read, Poll::Ready(Ok(()))) && has_room && bytes == 0;
-        self.holds_end = has_ended && self.patience.is_reading();
+        self.holds_end = has_ended && self.client_wait.is_reading();
         if self.holds_end { Poll::Pending } else { read }
     }
 }
@@ -126,10 +126,10 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stream<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.patience.note_flushed();
+        self.client_wait.note_flushed();
         let flushed = Pin::new(&mut self.inner).poll_flush(context);
         self.note_blocked(flushed.is_pending());
-        if self.holds_end && !self.patience.is_reading() {
+        if self.holds_end && !self.client_wait.is_reading() {
             // Nothing else would wake hyper: the end was there already.
             self.holds_end = false;
             context.waker().wake_by_ref();

@@ -144,7 +144,7 @@ async fn open_mirror(
     opening: OpenSettings,
     mirror: MirrorSettings,
 ) -> Result<(Store, ServerRole), BoxedError> {
-    let opening = OpenSettings { role: StoreRole::Follower, budget: None, ..opening };
+    let opening = OpenSettings { role: StoreRole::Mirror, budget: None, ..opening };
     let (store, state) = mirror::open(data_dir, mirror, opening).await?;
     Ok((store, ServerRole::Mirror(state)))
 }

@@ -9,7 +9,7 @@ use countersign_store::{Head, machine::clock::Clock};
 use countersign_testing::signers;
 use uuid::Uuid;
 
-use crate::support::{PATIENCE, request, send, start};
+use crate::support::{TIMEOUT, request, send, start};
 
 const FILES: usize = 3_000;
 
@@ -69,7 +69,7 @@ async fn long_lists_and_reads_are_answered_while_the_writer_is_stuck() {
         tokio::join!(lists, others)
     };
     // Sooner than a single answer is given up, which would leave the writer stuck.
-    let answers = tokio::time::timeout(PATIENCE / 2, questions).await;
+    let answers = tokio::time::timeout(TIMEOUT / 2, questions).await;
     assert!(!stuck.is_finished(), "the writer was stuck all the time");
     // Before anything is asserted of the answers: a stuck writer would keep a failing test from ending.
     tokio::task::spawn_blocking(move || barrier.wait()).await.unwrap();

@@ -26,10 +26,10 @@ fn one_who_comes_takes_the_place_of_the_one_that_waited_longest() {
     let connections = connections(100, 4);
     let held = admit_many(&connections, HERE, 4);
     // The first has just sent a request, and waits for the next one.
-    held[0].patience.begin(&Method::GET, Instant::now() + Duration::from_secs(60));
-    drop(held[0].patience.pause());
+    held[0].client_wait.begin(&Method::GET, Instant::now() + Duration::from_secs(60));
+    drop(held[0].client_wait.pause());
     let new = connections.admit(HERE, Instant::now() + Duration::from_secs(60)).unwrap();
-    let open: Vec<_> = held.iter().chain([&new]).map(|held| !held.patience.has_to_go()).collect();
+    let open: Vec<_> = held.iter().chain([&new]).map(|held| !held.client_wait.has_to_go()).collect();
     assert_eq!(open, [true, false, true, true, true]);
     assert_eq!(connections.permits.held(), 4);
 }
@@ -39,15 +39,15 @@ fn an_address_takes_no_places_of_another_one() {
     let connections = connections(100, 4);
     let honest = admit_many(&connections, THERE, 4);
     let others = admit_many(&connections, HERE, 50);
-    assert!(honest.iter().all(|held| !held.patience.has_to_go()));
-    assert_eq!(others.iter().filter(|held| !held.patience.has_to_go()).count(), 4);
+    assert!(honest.iter().all(|held| !held.client_wait.has_to_go()));
+    assert_eq!(others.iter().filter(|held| !held.client_wait.has_to_go()).count(), 4);
 }
 
 #[test]
 fn proxies_are_counted_in_the_total_only() {
     let connections = connections(20, 4);
     let held = admit_many(&connections, None, 25);
-    let open: Vec<_> = held.iter().map(|held| !held.patience.has_to_go()).collect();
+    let open: Vec<_> = held.iter().map(|held| !held.client_wait.has_to_go()).collect();
     assert_eq!(open.iter().filter(|open| **open).count(), 20);
     assert!(open[5..].iter().all(|open| *open), "the oldest went");
 }
@@ -56,14 +56,14 @@ fn proxies_are_counted_in_the_total_only() {
 fn a_connection_at_work_keeps_its_place() {
     let connections = connections(100, 2);
     let held = admit_many(&connections, HERE, 2);
-    held.iter().for_each(|held| held.patience.begin(&Method::GET, Instant::now()));
-    let working: Vec<_> = held.iter().map(|held| held.patience.pause()).collect();
+    held.iter().for_each(|held| held.client_wait.begin(&Method::GET, Instant::now()));
+    let working: Vec<_> = held.iter().map(|held| held.client_wait.pause()).collect();
     assert!(connections.admit(HERE, Instant::now()).is_none());
     assert_eq!(connections.permits.refused.get(), 1);
     // Waiting for a body is not work.
-    let body = held[1].patience.await_body();
+    let body = held[1].client_wait.await_body();
     let new = connections.admit(HERE, Instant::now()).unwrap();
-    assert!(!held[0].patience.has_to_go() && held[1].patience.has_to_go());
+    assert!(!held[0].client_wait.has_to_go() && held[1].client_wait.has_to_go());
     drop((body, working, new));
 }
 
@@ -72,16 +72,16 @@ fn only_so_many_wait_with_large_heads() {
     let connections = connections(8_192, 8_192);
     let held = admit_many(&connections, HERE, 2 * MAX_LARGE_HEADS as u64 + 1);
     let grow = |held: &Admitted| {
-        held.patience.grow_head();
+        held.client_wait.grow_head();
         connections.admit_large_head()
     };
     let (first, others) = held.split_at(MAX_LARGE_HEADS);
     let mut large: Vec<_> = first.iter().map(|held| grow(held).unwrap()).collect();
-    assert!(held.iter().all(|held| !held.patience.has_to_go()), "the last that is let in");
+    assert!(held.iter().all(|held| !held.client_wait.has_to_go()), "the last that is let in");
     large.push(grow(&others[0]).unwrap());
     let (gone, kept) = held.split_at(MAX_LARGE_HEADS / 32);
-    assert!(gone.iter().all(|held| held.patience.has_to_go()), "the oldest go");
-    assert!(kept.iter().all(|held| !held.patience.has_to_go()));
+    assert!(gone.iter().all(|held| held.client_wait.has_to_go()), "the oldest go");
+    assert!(kept.iter().all(|held| !held.client_wait.has_to_go()));
     // None of them has closed yet.
     large.extend(others[1..MAX_LARGE_HEADS].iter().map(|held| grow(held).unwrap()));
     assert!(grow(&others[MAX_LARGE_HEADS]).is_none());
@@ -97,7 +97,7 @@ fn places_are_given_back() {
     let connections = connections(100, 4);
     for _ in 0..3 {
         let held = admit_many(&connections, HERE, 4);
-        assert!(held.iter().all(|held| !held.patience.has_to_go()));
+        assert!(held.iter().all(|held| !held.client_wait.has_to_go()));
     }
     assert!(connections.permits.is_empty());
     assert_eq!(connections.accepted.get(), 12);

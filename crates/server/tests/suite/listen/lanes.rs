@@ -9,7 +9,7 @@ use tokio::sync::{Notify, oneshot, watch};
 use tokio::{net::TcpListener, net::TcpStream, task::JoinHandle, time::timeout};
 
 use super::service;
-use crate::support::{PATIENCE, request, send};
+use crate::support::{TIMEOUT, request, send};
 
 async fn start(router: Router, lanes: Lanes) -> (SocketAddr, watch::Sender<bool>, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -41,9 +41,9 @@ async fn a_request_that_takes_its_time_does_not_hold_up_the_others_of_its_lane()
     });
     let (address, _stop, _serving) = start(router, Lanes::start_some(1).unwrap()).await;
     let slow = ask(address, "/slow");
-    timeout(PATIENCE, has_begun.notified()).await.unwrap();
-    assert!(timeout(PATIENCE, ask(address, "/quick")).await.unwrap().unwrap().ends_with("prompt"));
-    assert!(timeout(PATIENCE, slow).await.unwrap().unwrap().ends_with("late"));
+    timeout(TIMEOUT, has_begun.notified()).await.unwrap();
+    assert!(timeout(TIMEOUT, ask(address, "/quick")).await.unwrap().unwrap().ends_with("prompt"));
+    assert!(timeout(TIMEOUT, slow).await.unwrap().unwrap().ends_with("late"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -68,7 +68,7 @@ async fn a_new_connection_goes_where_the_fewest_are_served() {
     assert_eq!(lanes_of, ["connections-0", "connections-1", "connections-0", "connections-1"]);
     for (_, keep, serving) in [first, third] {
         drop(keep);
-        timeout(PATIENCE, serving).await.unwrap().unwrap();
+        timeout(TIMEOUT, serving).await.unwrap().unwrap();
     }
     let newer = [connect().await, connect().await];
     assert_eq!(newer.each_ref().map(|connection| &*connection.0), ["connections-0", "connections-0"]);
@@ -88,10 +88,10 @@ async fn lanes_end_with_the_listener() {
             std::future::pending::<()>().await;
         });
     };
-    timeout(PATIENCE, lanes.spawn(accepted.unwrap().0, serve).unwrap()).await.unwrap().unwrap();
+    timeout(TIMEOUT, lanes.spawn(accepted.unwrap().0, serve).unwrap()).await.unwrap().unwrap();
     let (_, stop, serving) = start(Router::new(), lanes).await;
     stop.send_replace(true);
-    timeout(PATIENCE, serving).await.unwrap().unwrap();
+    timeout(TIMEOUT, serving).await.unwrap().unwrap();
     // What goes on in a lane is dropped with it.
-    assert!(timeout(PATIENCE, ended).await.unwrap().is_err());
+    assert!(timeout(TIMEOUT, ended).await.unwrap().is_err());
 }

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration, time::Instant};
 
 use countersign_server::serve::{answer::ConnectionContext, listen::serve_stream, table};
-use countersign_server::{api::state::App, limits::patience::Dropped, limits::patience::Patience};
+use countersign_server::{api::state::App, limits::client_wait::ClientWait, limits::client_wait::Dropped};
 use tokio::{io::AsyncReadExt as _, io::AsyncWriteExt as _, io::DuplexStream, sync::watch, time::timeout};
 
 use super::service;
@@ -16,21 +16,21 @@ async fn connect(app: &App, target: &str) -> (impl Future<Output = Option<Droppe
     let (stream, mut client) = tokio::io::duplex(1024);
     let request = format!("GET {target} HTTP/1.1\r\nhost: localhost\r\n\r\n");
     client.write_all(request.as_bytes()).await.unwrap();
-    let patience = Arc::new(Patience::new(Instant::now()));
+    let client_wait = Arc::new(ClientWait::new(Instant::now()));
     let (service, gate) = service(table::build(app.clone()));
     let visitor = ConnectionContext {
         service: Arc::new(service),
         peer: std::net::Ipv4Addr::LOCALHOST.into(),
         client: None,
         is_proxy: false,
-        patience: Arc::clone(&patience),
+        client_wait: Arc::clone(&client_wait),
         number: 0,
     };
     let serving = async move {
         let (_running, ending) = watch::channel(false);
         tokio::select! {
             () = serve_stream(stream, visitor, gate.connections, ending) => None,
-            dropped = patience.run_out() => Some(dropped),
+            dropped = client_wait.run_out() => Some(dropped),
         }
     };
     (serving, client)

@@ -110,7 +110,7 @@ async fn acquire(permits: &Semaphore) {
 #[tokio::test]
 async fn a_download_that_no_one_waits_for_stops_after_a_while() {
     let forge = Forge::start().await;
-    let releases = Releases::with_patience(Duration::from_millis(100));
+    let releases = Releases::kept_for(Duration::from_millis(100));
     let waiter = forge.begin(&releases, "v1", claimant(&key(1)));
     acquire(&forge.half_sent).await;
     waiter.abort();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use countersign_api::requests::ProposeBody;
 use countersign_core::documents::signed_request::{SignedRequest, Withdrawal};
 use countersign_core::documents::statement::{SignedStatement, StatementKind};
-use countersign_core::documents::{history::EntryFacts, layout, said::Said, signers::Origin};
+use countersign_core::documents::{history::EntryFacts, layout, said::Said, signers::SignersOrigin};
 use countersign_core::rules::decide::{
     activate::activate_due, proposal::Proposal, rebuild, register, statement, update, withdraw,
 };
@@ -51,7 +51,7 @@ impl Replay {
             Proposal {
                 project: project.clone(),
                 signers_bytes: stored.signers_bytes.clone(),
-                origin: Origin { url: url.to_owned(), ..stored.metadata.origin.clone() },
+                origin: SignersOrigin { url: url.to_owned(), ..stored.metadata.origin.clone() },
                 submitter: *submitter,
                 request: unstored_request(*submitter),
             }

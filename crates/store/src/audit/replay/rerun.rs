@@ -7,7 +7,7 @@ use countersign_core::documents::index::{PublishedFile, ReleaseIndex};
 use countersign_core::documents::layout::{RepositoryMarker, Signable};
 use countersign_core::documents::statement::{SignedStatement, StatementKind};
 use countersign_core::documents::{
-    layout, signatures::Collected, signed_request::SignedRequest, signers::Origin,
+    layout, signatures::Collected, signed_request::SignedRequest, signers::SignersOrigin,
 };
 use countersign_core::rules::auth::{AuthHeaders, AuthRefusal, VerifiedRequest, verify_request};
 use countersign_core::rules::decide::assets::{CollectingLimits, Release};
@@ -27,7 +27,7 @@ pub struct Replay {
 }
 
 /// Whether a signers file of this origin may speak for this project, by the URL alone; if not, why.
-pub type SpeaksFor = fn(&Origin, &RepoPath) -> Result<(), String>;
+pub type SpeaksFor = fn(&SignersOrigin, &RepoPath) -> Result<(), String>;
 
 /// The states before and after a commit, and its time.
 pub(crate) struct Between<'a, S> {

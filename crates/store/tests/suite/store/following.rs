@@ -29,7 +29,7 @@ fn follower(fixture: &Fixture) -> Store {
 }
 
 fn follower_on(fixture: &Fixture, disk: Disk) -> Store {
-    let options = Options { speaks_for, role: StoreRole::Follower, ..options() };
+    let options = Options { speaks_for, role: StoreRole::Mirror, ..options() };
     Store::start(Repository::open_on(disk, &fixture.repository()).unwrap(), options).unwrap()
 }
 

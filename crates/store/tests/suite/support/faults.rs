@@ -8,7 +8,7 @@ use std::{fs, io, path::Path, path::PathBuf, thread, time::Duration};
 use countersign_store::{Disk, DiskStep, Moment};
 
 /// Far longer than any step takes: a test that would hang fails instead.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Who takes a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -172,7 +172,7 @@ impl Faults {
             state.blown || state.taken.iter().any(|taken| taken.part == state.part && is_it(taken))
         };
         let state = state.lock().unwrap();
-        let waited = changed.wait_timeout_while(state, PATIENCE, |state| !is_over(state)).unwrap();
+        let waited = changed.wait_timeout_while(state, TIMEOUT, |state| !is_over(state)).unwrap();
         assert!(!waited.1.timed_out(), "the step is never taken");
     }
 
@@ -180,7 +180,7 @@ impl Faults {
     pub(crate) fn await_disk(&self, is_right: impl Fn() -> bool) {
         let (state, changed) = &*self.shared;
         let state = state.lock().unwrap();
-        let waited = changed.wait_timeout_while(state, PATIENCE, |_| !is_right()).unwrap();
+        let waited = changed.wait_timeout_while(state, TIMEOUT, |_| !is_right()).unwrap();
         assert!(!waited.1.timed_out(), "the disk never becomes right");
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::documents::{signed_request::SignedRequest, signers::Origin};
+use countersign_core::documents::{signed_request::SignedRequest, signers::SignersOrigin};
 use countersign_core::rules::decide::{proposal::Proposal, register, update::update};
 use countersign_core::rules::{auth::sign_request, snapshot::Change};
 use countersign_core::values::{key::SecretKey, path::RepoPath, time::Timestamp};
@@ -115,7 +115,7 @@ pub(crate) fn replay() -> Replay {
     Replay::new(speaks_for)
 }
 
-pub(crate) fn speaks_for(_: &Origin, project: &RepoPath) -> Result<(), String> {
+pub(crate) fn speaks_for(_: &SignersOrigin, project: &RepoPath) -> Result<(), String> {
     if *project == path(countersign_testing::PROJECT) { Ok(()) } else { Err("it does not".to_owned()) }
 }
 

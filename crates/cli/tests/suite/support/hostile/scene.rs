@@ -10,7 +10,7 @@ use crate::support::client::{Computer, Ran, add_files};
 use crate::support::{SignersFile, World, alice, bob, carol};
 
 /// No lie keeps the client busy for longer.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What stands in the working directory before each download, under the name that the file would get. Each is told to
 /// replace it.
@@ -105,11 +105,11 @@ fn run_bounded(mut command: Command) -> Ran {
     let id = child.id().to_string();
     let (sender, ended) = mpsc::channel();
     std::thread::spawn(move || sender.send(child.wait_with_output()));
-    match ended.recv_timeout(PATIENCE) {
+    match ended.recv_timeout(TIMEOUT) {
         Ok(output) => Ran::from(output.expect("it can be waited for")),
         Err(_) => {
             let _ = Command::new("kill").args(["-s", "KILL", &id]).status();
-            panic!("still busy after {PATIENCE:?}: {command:?}")
+            panic!("still busy after {TIMEOUT:?}: {command:?}")
         }
     }
 }

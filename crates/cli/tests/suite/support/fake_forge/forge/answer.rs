@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::support::listening::Heard;
 
 /// No wait of a test takes this long: one that would hang fails instead.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Clone)]
 pub(crate) struct ForgeAnswer {
@@ -149,7 +149,7 @@ pub(crate) struct GateKeeper {
 impl GateKeeper {
     #[track_caller]
     pub(crate) fn await_request(&self) {
-        self.arrived.recv_timeout(PATIENCE).expect("the forge is asked");
+        self.arrived.recv_timeout(TIMEOUT).expect("the forge is asked");
     }
 
     pub(crate) fn open(&self) {

@@ -15,7 +15,7 @@ const LOOKS: u32 = 5;
 /// Keeps whether a connection waits for its client, for a request or to take an answer. Reading a clock with each
 /// request would cost too much. So the connection counts progress, and a timer looks at the count once in a while.
 #[derive(Debug, Default)]
-pub struct Patience {
+pub struct ClientWait {
     /// Goes up with each progress; odd while the server works. Only the connection's own task changes it.
     pub(crate) progress: AtomicU64,
     /// The server waits for a body. That has a time limit of its own.
@@ -50,7 +50,7 @@ pub enum Dropped {
     GaveWay,
 }
 
-impl Patience {
+impl ClientWait {
     pub fn new(now: Instant) -> Self {
         Self { since: AtomicU64::new(uptime_nanos(now)), ..Self::default() }
     }
@@ -176,7 +176,7 @@ impl<F: Fn()> Drop for OnDrop<F> {
 
 /// The client of a connection, while it listens to events.
 #[derive(Debug)]
-pub struct Listening(Arc<Patience>);
+pub struct Listening(Arc<ClientWait>);
 
 impl Listening {
     /// Whether the client has yet to take what it was sent.

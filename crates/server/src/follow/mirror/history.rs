@@ -9,7 +9,7 @@ use tokio::{sync::watch, time::sleep};
 
 use crate::follow::background::{Attempt, Backoff, HeldStore, Retries, keep_trying};
 use crate::follow::mirror::exchange::{AskError, JournalAnswer, JournalClient, unreadable_journal};
-use crate::follow::mirror::memory::{FollowRefusal, OriginPast, OwnPast};
+use crate::follow::mirror::memory::{FollowStop, OriginPast, OwnPast};
 use crate::follow::mirror::state::{EntryGroup, MirrorState};
 use crate::follow::outgoing::ExchangeFailure;
 
@@ -26,8 +26,9 @@ struct Promise {
 
 type Repeating = Pin<Box<dyn Future<Output = Result<(), FollowError>> + Send>>;
 
+/// Copies the commits of the origin for ever; [`crate::follow::mirror::log`] copies its checkpoints.
 #[derive(Debug)]
-pub(crate) struct Follower {
+pub(crate) struct HistoryCopier {
     origin: JournalClient,
     state: Arc<MirrorState>,
     store: Arc<HeldStore>,
@@ -46,7 +47,7 @@ pub(crate) enum Setback {
     /// The origin does not have the newest commits of this mirror.
     OriginBehind,
     /// The mirror stops following.
-    Refused(Box<FollowRefusal>),
+    Refused(Box<FollowStop>),
 }
 
 impl From<ExchangeFailure> for Setback {
@@ -55,7 +56,7 @@ impl From<ExchangeFailure> for Setback {
     }
 }
 
-impl Attempt for Follower {
+impl Attempt for HistoryCopier {
     type Failure = Setback;
 
     async fn attempt(&mut self) -> Result<(), Setback> {
@@ -115,7 +116,7 @@ impl Attempt for Follower {
     }
 }
 
-impl Follower {
+impl HistoryCopier {
     pub(crate) fn new(
         state: Arc<MirrorState>,
         store: Arc<HeldStore>,
@@ -128,12 +129,12 @@ impl Follower {
     /// Follows until the server stops. What the store works on it finishes.
     pub(crate) async fn run(self, stop: watch::Receiver<bool>) {
         if let Some(refusal) = self.state.refusal() {
-            let FollowRefusal { origin, at, reason, .. } = &*refusal;
+            let FollowStop { origin, at, reason, .. } = &*refusal;
             tracing::error!(origin, at, reason, "the mirror does not follow, and serves what it has");
         }
         let retries = Retries { min: MIN_RETRY, max: self.origin.wait };
-        let follower = keep_trying(self, retries, stop).await;
-        tracing::debug!(origin = %follower.state.origin, "stopped following");
+        let copier = keep_trying(self, retries, stop).await;
+        tracing::debug!(origin = %copier.state.origin, "stopped following");
     }
 
     async fn wait_until_allowed(&self) {
@@ -275,8 +276,8 @@ impl Follower {
     }
 
     fn refusal(&self, reason: String, ours: Option<ObjectId>, theirs: Option<ObjectId>) -> Setback {
-        let refusal = FollowRefusal::new(&self.state.origin, self.clock.now(), reason);
+        let refusal = FollowStop::new(&self.state.origin, self.clock.now(), reason);
         let (ours, theirs) = (ours.map(|id| id.to_string()), theirs.map(|id| id.to_string()));
-        Setback::Refused(Box::new(FollowRefusal { ours, theirs, ..refusal }))
+        Setback::Refused(Box::new(FollowStop { ours, theirs, ..refusal }))
     }
 }
