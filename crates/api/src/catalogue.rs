@@ -304,6 +304,11 @@ impl ListedRebuilds {
             different: reproduction.different.len(),
         }
     }
+
+    /// Whether clients refuse the release until builders have reproduced it.
+    pub fn is_lacking(&self) -> bool {
+        self.required && !self.reproduced
+    }
 }
 
 impl ListedRelease {

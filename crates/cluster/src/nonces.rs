@@ -5,7 +5,6 @@
 use std::time::{Duration, Instant, SystemTime};
 use std::{collections::HashSet, error::Error as StdError, io, sync::Arc};
 
-use arc_swap::ArcSwapOption;
 use countersign_core::values::time::Timestamp;
 use countersign_store::nonces::{MAX_BATCH, NonceError, NonceStats, QUEUE};
 use countersign_store::{ObjectId, machine::clock::Clock};
@@ -50,7 +49,6 @@ pub(crate) fn note_lost() {
 pub struct SharedNonces {
     queue: mpsc::Sender<NonceRequest>,
     stats: Arc<NonceStats>,
-    floor: Arc<ArcSwapOption<Timestamp>>,
     node: Arc<NodeState>,
     limit: Duration,
     keeper: JoinHandle<()>,
@@ -74,6 +72,7 @@ struct NonceRequest {
 struct StoredNonce {
     newest: i64,
     head: Option<ObjectId>,
+    /// Requests with an earlier timestamp are refused: whether their nonces were used is not known.
     floor: Option<Timestamp>,
 }
 
@@ -90,26 +89,19 @@ impl SharedNonces {
         limit: Duration,
     ) -> Self {
         let (queue, waiting) = mpsc::channel(QUEUE);
-        let (stats, floor) = (Arc::<NonceStats>::default(), Arc::<ArcSwapOption<Timestamp>>::default());
+        let stats = Arc::<NonceStats>::default();
         let keeper = NonceKeeper {
             database,
             node: Arc::clone(&node),
             clock,
             stats: Arc::clone(&stats),
-            floor: Arc::clone(&floor),
             limit,
             session: None,
             since: Instant::now(),
             resting: None,
         };
         let keeper = runtime.spawn(keeper.run(waiting));
-        Self { queue, stats, floor, node, limit, keeper }
-    }
-
-    /// Requests with an earlier timestamp are refused: whether their nonces were used is not known. As the database said
-    /// it last.
-    pub fn floor(&self) -> Option<Timestamp> {
-        self.floor.load().as_deref().copied()
+        Self { queue, stats, node, limit, keeper }
     }
 
     pub fn stats(&self) -> &Arc<NonceStats> {
@@ -174,7 +166,6 @@ struct NonceKeeper {
     node: Arc<NodeState>,
     clock: Clock,
     stats: Arc<NonceStats>,
-    floor: Arc<ArcSwapOption<Timestamp>>,
     limit: Duration,
     session: Option<DatabaseSession>,
     /// The time since when there is a session, or none because the database did not answer.
@@ -268,7 +259,6 @@ impl NonceKeeper {
         let (head, floor) = (read_id(&row, 4)?, read_time(&row, 1)?);
         let purged: Option<SystemTime> = row.try_get(2)?;
         let mut new: HashSet<Uuid> = row.try_get::<_, Vec<Uuid>>(3)?.into_iter().collect();
-        self.floor.store(floor.map(Arc::new));
         self.node.note_heard(newest);
         Ok(batch
             .iter()

@@ -4,7 +4,7 @@
 
 use std::{cmp::Reverse, collections::BTreeMap, collections::BTreeSet};
 
-use countersign_core::documents::signers::{Role, Signer, SignersFile, keys_of};
+use countersign_core::documents::signers::{Role, Signer, SignersFile, has_member, keys_of};
 use countersign_core::documents::{
     history::History, index::ReleaseIndex, layout, signatures::SignatureSet, statement::Revocation,
 };
@@ -460,7 +460,7 @@ fn list_listings(
 
 impl IncidentListing {
     fn of(file: &SignersFile, key: PublicKey, standing: ListingStanding) -> Self {
-        let is_in = |role: &Role| keys_of(&effective_groups(file, *role)).any(|listed| listed == key);
+        let is_in = |role: &Role| has_member(&effective_groups(file, *role), &key);
         Self {
             signer: file.named_signer(key),
             roles: Role::ALL.into_iter().filter(is_in).collect(),

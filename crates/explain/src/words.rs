@@ -244,11 +244,16 @@ impl Doubts {
         if let Some(different) = &self.different {
             return Some(different.clone());
         }
-        let first = quoted(self.objections.first()?);
-        Some(match self.objections.len() {
-            1 => format!("1 signer objects: {first}"),
-            many => format!("{many} signers object: {first}"),
-        })
+        Some(format!("{}: {}", count_objections(self.objections.len())?, quoted(self.objections.first()?)))
+    }
+}
+
+/// Says how many signers object, as in `1 signer objects`; `None` if none does.
+pub fn count_objections(signers: usize) -> Option<String> {
+    match signers {
+        0 => None,
+        1 => Some("1 signer objects".to_owned()),
+        many => Some(format!("{many} signers object")),
     }
 }
 

@@ -23,7 +23,7 @@ pub enum NoStaple {
         "{path} is complete, and not in the log yet: the newest checkpoint with enough cosignatures has {size} commits"
     )]
     NotLogged { path: RepoPath, size: u64 },
-    #[error("the log is catching up with the repository")]
+    #[error("the log still catches up with what is stored: try again in a moment")]
     CatchingUp,
     #[error("the log has no checkpoint yet that enough witnesses have cosigned")]
     NotCosigned,

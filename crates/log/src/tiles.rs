@@ -18,7 +18,7 @@ const USUAL_BYTES: usize = 32 << 10;
 pub enum NoTile {
     #[error("the newest checkpoint of the log does not cover this tile")]
     NotCovered,
-    #[error("the log is catching up with the repository")]
+    #[error("the log still catches up with what is stored: try again in a moment")]
     CatchingUp,
     #[error(transparent)]
     Unreadable(LogError),

@@ -98,7 +98,9 @@ fn signers_file() -> Vec<u8> {
         .delay(48)
         .log(&log_key(), &[(1, &[witness_key(1), witness_key(2)]), (1, &[witness_key(3)])])
         .text();
-    let named = text.replacen("}}", ", \"format\": \"ed25519\"}, \"name\": \"alice\"}", 1);
+    let named = text.replacen("}}", "}, \"name\": \"alice\"}", 1);
+    let fido = format!("{}\"", carol().public_key());
+    let named = named.replacen(&fido, &format!("{fido}, \"format\": \"sk-ssh-ed25519\""), 1);
     let more = ", \"servers\": [\"https://sign.example.org\"], \"formats\": [\"minisign\"]}";
     let named = named.trim_end().strip_suffix('}').expect("an object").to_owned() + more;
     SignersFile::parse(named.as_bytes()).expect("the example is valid").write()

@@ -9,7 +9,7 @@ use countersign_api::catalogue::{
 use countersign_core::documents::layout;
 use countersign_core::values::shown::{marked_name, plural, shown_text};
 use countersign_core::values::{json::ParseError, path::RepoPath};
-use countersign_explain::{reproduction::count_different, words::shown_url};
+use countersign_explain::{reproduction::count_different, words::count_objections, words::shown_url};
 use serde_json::json;
 
 use crate::args::{ReleasesArgs, SearchArgs};
@@ -84,7 +84,8 @@ impl ReleaseListing {
     /// The newest release in this directory that clients do not refuse because builders have yet to reproduce it.
     pub(super) fn newest_usable(&self, within: &RepoPath) -> Option<&ListedRelease> {
         let is_usable = |release: &&ListedRelease| {
-            release.index_path.is_inside(within) && !release.rebuilds.as_ref().is_some_and(is_lacking)
+            release.index_path.is_inside(within)
+                && !release.rebuilds.as_ref().is_some_and(ListedRebuilds::is_lacking)
         };
         find_newest(self.releases.iter().filter(is_usable), |release| version_of(release))
     }
@@ -114,11 +115,6 @@ fn version_of(release: &ListedRelease) -> ReleaseVersion<'_> {
     }
 }
 
-/// Whether clients refuse a release until builders have reproduced it.
-pub(super) fn is_lacking(rebuilds: &ListedRebuilds) -> bool {
-    rebuilds.required && !rebuilds.reproduced
-}
-
 fn describe_state(release: &ListedRelease, is_newest: bool, output: Output) -> String {
     let state = match (release.state, release.revocation_begun) {
         (ReleaseState::Revoked, _) => output.bad("revoked"),
@@ -141,7 +137,7 @@ fn describe_gravest(release: &ListedRelease, output: Output) -> Option<String> {
     if rebuilds.is_some_and(|rebuilds| rebuilds.different > 0) {
         return Some(output.bad("DIFFERENT"));
     }
-    if rebuilds.is_some_and(is_lacking) {
+    if rebuilds.is_some_and(ListedRebuilds::is_lacking) {
         return Some(output.bad("not reproduced"));
     }
     match release.objections {
@@ -153,12 +149,7 @@ fn describe_gravest(release: &ListedRelease, output: Output) -> Option<String> {
 /// What speaks against a release, the gravest first.
 pub(super) fn list_doubts(release: &ListedRelease) -> Vec<String> {
     let different = release.rebuilds.as_ref().and_then(|rebuilds| count_different(rebuilds.different));
-    let objections = match release.objections {
-        0 => None,
-        1 => Some("1 signer objects".to_owned()),
-        many => Some(format!("{many} signers object")),
-    };
-    different.into_iter().chain(objections).collect()
+    different.into_iter().chain(count_objections(release.objections)).collect()
 }
 
 pub(crate) async fn search(session: &Session, args: &SearchArgs) -> Result<(), CliError> {

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::args::RebuildArgs;
 use crate::client::{now, session::Session, state::Shown, submission::Submitted, targets::Target};
 use crate::commands::statements::{StatementCommand, SubmittedStatement};
-use crate::evidence::carried::mark_done;
+
 use crate::evidence::comparison::{Comparison, ForOpenpgp, MatchOutcome, compare};
 use crate::evidence::release::{ShownRelease, find_rebuilds, require_release};
 use crate::evidence::review::describe_comparison;
@@ -35,7 +35,7 @@ const REBUILD: StatementCommand = StatementCommand {
     names: "NAME --files DIR --source COMMIT",
     question: "State this? Everyone can read it.",
     check,
-    check_key: check_builder,
+    not_yours: not_a_builder,
     describe: |session, _, to_state, _| {
         let name = session.name_of(to_state.path(), Some(to_state.subject.project()));
         let mut lines = describe_statement(&name, to_state);
@@ -133,7 +133,7 @@ async fn state_built(session: &Session, args: &RebuildArgs) -> Result<Option<Sta
     let earlier = rebuilds.entries.get(&you);
     built.keep(earlier.map(|said| &said.document).filter(|said| said.source_commit == *source));
     let to_state = check(&request(write(&built, earlier.map(|said| said.document.timestamp))?))?;
-    check_builder(&to_state, &you)?;
+    REBUILD.check_key(&to_state, &you)?;
     let is_stated = |said: &Rebuild| said.source_commit == *source && said.files == built.list_stated();
     if let Some(said) = earlier.filter(|said| is_stated(&said.document)) {
         let text = format!("You stated this of {name} on {}", when_text(said.collected_at));
@@ -360,15 +360,12 @@ fn check(request: &StatementRequest) -> Result<ToState, CliError> {
     })
 }
 
-fn check_builder(to_state: &ToState, you: &PublicKey) -> Result<(), CliError> {
-    if to_state.accepted_signers().contains(you) {
-        return Ok(());
-    }
+fn not_a_builder(to_state: &ToState, you: &PublicKey) -> CliError {
     let project = to_state.subject.project();
-    Err(CliError::other(
+    CliError::other(
         format!("{you} is not a builder of {}", marked_name(project.as_str())),
         format!("check --key; `countersign status {}` shows the builders", quote(project.as_str())),
-    ))
+    )
 }
 
 fn describe_statement(name: &str, to_state: &ToState) -> Vec<String> {
@@ -428,14 +425,8 @@ fn report_submitted(
     done: &[SubmittedStatement],
 ) -> Result<(), CliError> {
     several.change_errors(not_stated);
-    let mut rebuilds: Vec<Value> = Vec::new();
+    let rebuilds: Vec<Value> = done.iter().map(|done| done.json("is_match")).collect();
     for SubmittedStatement { statement, submitted, .. } in done {
-        let value = json!({
-            "file_path": statement.file_path.as_str(),
-            "public_key": statement.public_key.to_string(),
-            "is_match": submitted.answer,
-        });
-        rebuilds.push(mark_done(value, submitted.was_done));
         if !submitted.answer {
             let name = session.name_of(&statement.file_path, None);
             let differs = CliError::unverified(

@@ -18,7 +18,7 @@ use crate::client::{session::Session, targets::Target};
 use crate::commands::statements::{
     StatementCommand, SubmittedStatement, choose_request, describe_signed, find_begun, is_meant, say_begun,
 };
-use crate::evidence::{carried::mark_done, release::ShownRelease, release::require_release};
+use crate::evidence::{release::ShownRelease, release::require_release};
 use crate::words::error::{CliError, REASON_HINT};
 use crate::words::{output::Several, table::when_text};
 
@@ -28,7 +28,7 @@ const REVOKE: StatementCommand = StatementCommand {
     names: "NAME --reason TEXT",
     question: "Sign the revocation of this release, for good?",
     check,
-    check_key,
+    not_yours: not_a_revoker,
     describe: |session, request, to_revoke, you| {
         let name = session.name_of(to_revoke.path(), Some(to_revoke.subject.project()));
         let mut lines = describe(&name, to_revoke);
@@ -86,7 +86,7 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
     let you = session.public_key_of(Some(&path), &listed)?;
     let request = choose(args, subject, digest, begun.as_ref(), Some(you))?;
     let to_revoke = check(&request)?;
-    check_key(&to_revoke, &you)?;
+    REVOKE.check_key(&to_revoke, &you)?;
     let mut lines = describe(&name, &to_revoke);
     if !to_revoke.signed.is_empty() {
         lines.push(session.output.list(&describe_progress(&request, &to_revoke, you)));
@@ -136,23 +136,17 @@ async fn report_submitted(
     done: Vec<SubmittedStatement>,
 ) -> Result<(), CliError> {
     let mut revocations = Vec::new();
-    for SubmittedStatement { statement, client, submitted } in &done {
-        let path = &statement.file_path;
-        let mut log = Value::Null;
-        if submitted.answer
+    for done in &done {
+        let (path, mut value) = (&done.statement.file_path, done.json("revoked"));
+        value["log"] = Value::Null;
+        if done.submitted.answer
             && let Some(mut aftermath) =
-                several.keep_later(path.as_str(), waiting::wait(session, client, path, args).await)
+                several.keep_later(path.as_str(), waiting::wait(session, &done.client, path, args).await)
         {
             session.output.line(&aftermath.text);
-            log = aftermath.value["log"].take();
+            value["log"] = aftermath.value["log"].take();
         }
-        let value = json!({
-            "file_path": path.as_str(),
-            "public_key": statement.public_key.to_string(),
-            "revoked": submitted.answer,
-            "log": log,
-        });
-        revocations.push(mark_done(value, submitted.was_done));
+        revocations.push(value);
     }
     several.finish("", json!({"revocations": revocations}))
 }
@@ -229,17 +223,14 @@ fn check(request: &StatementRequest) -> Result<ToState, CliError> {
     })
 }
 
-fn check_key(to_revoke: &ToState, you: &PublicKey) -> Result<(), CliError> {
-    if to_revoke.accepted_signers().contains(you) {
-        return Ok(());
-    }
+fn not_a_revoker(to_revoke: &ToState, you: &PublicKey) -> CliError {
     let names = Names::of([to_revoke.signers()]);
     let may = names.in_order(to_revoke.accepted_signers());
     let may: Vec<String> = may.iter().map(|signer| names.called(signer.key)).collect();
-    Err(CliError::other(
+    CliError::other(
         format!("{you} may not revoke {}", to_revoke.path()),
         format!("check --key: {} can", list_called(may.iter().map(String::as_str), " and ")),
-    ))
+    )
 }
 
 fn describe(name: &str, to_revoke: &ToState) -> Vec<String> {

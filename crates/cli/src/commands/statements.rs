@@ -11,11 +11,11 @@ use countersign_core::proof::{to_sign::SigningRequest, to_state::StatementReques
 use countersign_core::values::{key::PublicKey, path::RepoPath};
 use countersign_explain::describe::describe;
 use countersign_explain::progress::{Names, describe_groups, groups_text};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::client::session::{KeyRing, Session};
 use crate::client::{ServerClient, state::Shown, submission::Submitted};
-use crate::evidence::carried::{SignedFile, check_output, read, submit_all};
+use crate::evidence::carried::{SignedFile, check_output, mark_done, read, submit_all};
 use crate::words::{error::CliError, error::shown_path, output, output::Several, table::People};
 use crate::{args::CarriedArgs, settings::config_dir::write};
 
@@ -29,8 +29,8 @@ pub(super) struct StatementCommand {
     pub(super) question: &'static str,
     /// Reads a carried request as what it must be.
     pub(super) check: fn(&StatementRequest) -> Result<ToState, CliError>,
-    /// Refuses a key whose signature the server would not accept.
-    pub(super) check_key: fn(&ToState, &PublicKey) -> Result<(), CliError>,
+    /// Says that the server would not accept a signature of this key.
+    pub(super) not_yours: fn(&ToState, &PublicKey) -> CliError,
     /// What a signer without a network is shown.
     pub(super) describe: fn(&Session, &StatementRequest, &ToState, PublicKey) -> Vec<String>,
     /// The name that people use for the subject of a statement.
@@ -46,7 +46,26 @@ pub(super) struct SubmittedStatement {
     pub(super) submitted: Submitted<bool>,
 }
 
+impl SubmittedStatement {
+    /// What became of it. `answer` is the name of what the server said.
+    pub(super) fn json(&self, answer: &str) -> Value {
+        let SignedStatement { file_path, public_key, .. } = &self.statement;
+        let key = public_key.to_string();
+        let value =
+            json!({"file_path": file_path.as_str(), "public_key": key, answer: self.submitted.answer});
+        mark_done(value, self.submitted.was_done)
+    }
+}
+
 impl StatementCommand {
+    /// Refuses a key whose signature the server would not accept.
+    pub(super) fn check_key(&self, to_state: &ToState, you: &PublicKey) -> Result<(), CliError> {
+        match to_state.accepted_signers().contains(you) {
+            true => Ok(()),
+            false => Err((self.not_yours)(to_state, you)),
+        }
+    }
+
     /// Signs a carried file if the arguments ask for it. `None` if they do not.
     pub(super) fn sign_carried(&self, session: &Session, args: &CarriedArgs) -> Option<Result<(), CliError>> {
         let (file, output) = (args.detached.as_ref()?, args.output.as_ref()?);
@@ -89,7 +108,7 @@ impl StatementCommand {
         let mut keys = KeyRing::new(session);
         let mut sign_one = |request: &StatementRequest, to_state: &ToState| {
             keys.check(&you)?;
-            (self.check_key)(to_state, &you)?;
+            self.check_key(to_state, &you)?;
             let lines = (self.describe)(session, request, to_state, you);
             session.output.show_question(&lines.join("\n"), session.confirmation());
             match output::ask(session.confirmation(), self.question)? {

@@ -27,7 +27,7 @@ const VETO: StatementCommand = StatementCommand {
         let to_sign = sign::check_trusted(&request.subject, Network::Offline)?;
         request.check_text(to_sign).map_err(not_vetoed)
     },
-    check_key: check_master,
+    not_yours: not_a_master,
     describe: |session, request, to_veto, _| describe(session, request, to_veto, Network::Offline),
     subject: |_, path| project_of(path).map(|project| project.to_string()),
     say_submitted,
@@ -65,7 +65,7 @@ pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliErr
         let progress = say_begun(state, path).unwrap_or_default();
         return done(&format!("You signed the veto of {project}{progress}"), false);
     }
-    check_master(&to_veto, &you)?;
+    VETO.check_key(&to_veto, &you)?;
     let lines = describe(session, &request, &to_veto, Network::Online);
     session.confirm(&lines.join("\n"), QUESTION)?;
     let key = session.key(Some(path), &state.listed_keys()?).map_err(|error| state.naming_keys(error))?;
@@ -120,15 +120,12 @@ fn project_of(path: &RepoPath) -> Result<RepoPath, CliError> {
     }
 }
 
-fn check_master(to_veto: &ToState, you: &PublicKey) -> Result<(), CliError> {
-    if to_veto.accepted_signers().contains(you) {
-        return Ok(());
-    }
+fn not_a_master(to_veto: &ToState, you: &PublicKey) -> CliError {
     let project = to_veto.subject.project();
-    Err(CliError::other(
+    CliError::other(
         format!("{you} is not a master key of {project}, and only masters can veto"),
         "check --key; an admin can replace the pending file: `countersign update SIGNERS_URL`",
-    ))
+    )
 }
 
 /// When it is due is what the server shows, or showed when the veto was exported. Without a network nothing is known if it is

@@ -95,11 +95,9 @@ fn requests_from_before_the_floor_are_refused_on_every_node() {
     let nonces = world.nonces(&two);
     let before = now();
     world.runtime.block_on(nonces.remember([1; 16], later(), before)).unwrap();
-    assert_eq!(nonces.floor(), None);
     one.order.forget_nonces().unwrap();
     let answer = world.runtime.block_on(nonces.remember([2; 16], later(), before));
     assert!(matches!(answer, Err(NonceError::Forgotten)), "{answer:?}");
-    assert!(nonces.floor().is_some_and(|floor| floor > before));
     world.runtime.block_on(nonces.remember([3; 16], later(), later())).unwrap();
 }
 

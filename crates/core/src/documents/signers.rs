@@ -225,7 +225,7 @@ impl SignersFile {
 
     /// Whether the key is in a role.
     pub fn lists(&self, key: &PublicKey) -> bool {
-        self.roles().any(|(_, groups)| groups.iter().any(|group| group.contains(key)))
+        self.roles().any(|(_, groups)| has_member(groups, key))
     }
 
     /// Every key of a role in which people sign: all but the builders.
@@ -237,7 +237,7 @@ impl SignersFile {
     /// Whether the key is in a role in which people sign.
     pub fn has_signer(&self, key: &PublicKey) -> bool {
         let mut signing = self.roles().filter(|(role, _)| *role != Role::Builder);
-        signing.any(|(_, groups)| groups.iter().any(|group| group.contains(key)))
+        signing.any(|(_, groups)| has_member(groups, key))
     }
 
     /// The key with its name, wherever in the file that stands: not every entry of a key has to repeat it. An empty name
@@ -583,6 +583,11 @@ impl Group {
     pub fn contains(&self, key: &PublicKey) -> bool {
         self.signers.iter().any(|signer| signer.key == *key)
     }
+}
+
+/// Whether a group lists the key.
+pub fn has_member(groups: &[Group], key: &PublicKey) -> bool {
+    groups.iter().any(|group| group.contains(key))
 }
 
 pub fn keys_of(groups: &[Group]) -> impl Iterator<Item = PublicKey> {

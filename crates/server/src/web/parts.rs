@@ -71,7 +71,7 @@ pub(super) fn state(state: ReleaseState, has_begun: bool, rebuilds: Option<&List
 
 /// Whether builders got something else, or too few got the same where the project needs them.
 pub(super) fn is_unsettled(rebuilds: &ListedRebuilds) -> bool {
-    rebuilds.different > 0 || (rebuilds.required && !rebuilds.reproduced)
+    rebuilds.different > 0 || rebuilds.is_lacking()
 }
 
 /// Whether nothing on the page is green: some want the release revoked (D238), builders got something else, or too few have
@@ -164,7 +164,7 @@ pub(super) fn rebuilds(reproduction: &Reproduction, names: &Names) -> Markup {
         section.card aria-labelledby="rebuilds" {
             h2 #rebuilds { "Rebuilds" }
             p { (how_reproduced(reproduction, names)) }
-            @if reproduction.is_required && !reproduction.is_reproduced() {
+            @if reproduction.is_lacking() {
                 p { "The project wants it reproduced before anyone uses it, so clients refuse it." }
             }
             @for group in reproduction.groups() {

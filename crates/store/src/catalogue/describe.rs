@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use countersign_api::catalogue::{
     ListedObjection, ListedRebuilds, ListedRelease, ReleaseState, WaitingFile, WaitingKind,
 };
-use countersign_core::documents::signers::{Role, SignersFile, keys_of};
+use countersign_core::documents::signers::{Role, SignersFile, has_member};
 use countersign_core::documents::{layout, signatures::SignatureSet};
 use countersign_core::rules::reproduction::Reproduction;
 use countersign_core::rules::{quorum, quorum::Consent, quorum::Tally};
@@ -120,7 +120,7 @@ impl KnownRelease<'_> {
 pub(super) fn waits_for(begun: &RevocationDescription, key: &PublicKey) -> bool {
     let (groups, signed) = (begun.signers.revocation_groups(), begun.signatures.signers());
     let is_asked = !signed.contains(key) || quorum::is_met(&groups, &signed);
-    is_asked && keys_of(&groups).any(|listed| listed == *key)
+    is_asked && has_member(&groups, key)
 }
 
 /// A proposed signers file, as something that waits for this key. `None` if it is gone.
@@ -155,7 +155,7 @@ fn asked_roles(consent: Consent<'_>, key: &PublicKey) -> Vec<Role> {
     let mut roles = BTreeSet::new();
     for file in [current, consent.proposed] {
         for (role, groups) in [(Role::Admin, file.admin_groups()), (Role::Master, file.master_groups())] {
-            if keys_of(groups).any(|listed| listed == *key) {
+            if has_member(groups, key) {
                 roles.insert(role);
             }
         }
@@ -168,9 +168,7 @@ fn asked_roles(consent: Consent<'_>, key: &PublicKey) -> Vec<Role> {
 
 /// The roles in which a signers file lists a key.
 pub(super) fn explicit_roles(file: &SignersFile, key: &PublicKey) -> Vec<Role> {
-    let lists = |role: &Role| {
-        file.explicit_groups(*role).is_some_and(|groups| groups.iter().any(|group| group.contains(key)))
-    };
+    let lists = |role: &Role| file.explicit_groups(*role).is_some_and(|groups| has_member(groups, key));
     Role::ALL.into_iter().filter(lists).collect()
 }
 

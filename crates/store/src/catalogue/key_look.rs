@@ -6,7 +6,7 @@ use countersign_api::catalogue::{
     KeyListing, KeyPendingResponse, KeyResponse, KeySignedResponse, ListedRebuilds, ReleaseState,
     SignedRelease, WaitingFile, WaitingKind,
 };
-use countersign_core::documents::{layout, layout::Signable, signers::keys_of};
+use countersign_core::documents::{layout, layout::Signable, signers::has_member};
 use countersign_core::rules::{quorum, snapshot::ReadError, snapshot::Snapshot, stored};
 use countersign_core::values::bounds::{KEY_ENTRIES, LIST_ENTRIES};
 use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
@@ -187,8 +187,7 @@ impl Look<'_> {
     fn may_revoke(&self, project: &RepoPath, key: &PublicKey) -> bool {
         let active = stored::active_signers(&*self.head, project);
         active.is_ok_and(|active| {
-            active
-                .is_some_and(|active| keys_of(&active.file.revocation_groups()).any(|listed| listed == *key))
+            active.is_some_and(|active| has_member(&active.file.revocation_groups(), key))
         })
     }
 

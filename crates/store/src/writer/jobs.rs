@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use countersign_api::event::Claim;
-use countersign_core::documents::{layout, signers::keys_of};
+use countersign_core::documents::{layout, signers::has_member};
 use countersign_core::rules::{snapshot::Change, snapshot::Snapshot as _, stored};
 use countersign_core::values::{path::RepoPath, time::Timestamp, wire};
 use tokio::sync::oneshot;
@@ -112,5 +112,5 @@ fn is_of_masters(head: &Head, project: &RepoPath, message: &str) -> bool {
         | None => return false,
     };
     let active = stored::active_signers(head, project).ok().flatten();
-    active.is_some_and(|active| keys_of(active.file.master_groups()).any(|master| master == says))
+    active.is_some_and(|active| has_member(active.file.master_groups(), &says))
 }

@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use countersign_api::requests::write_statement_requests;
-use countersign_core::documents::signers::{Group, Signer, SignersFile, keys_of};
+use countersign_core::documents::signers::{Group, Signer, SignersFile, has_member, keys_of};
 use countersign_core::documents::statement::{Revocation, StatementKind};
 use countersign_core::documents::{history::History, layout};
 use countersign_core::proof::to_state::StatementRequest;
@@ -404,7 +404,7 @@ impl<S: Snapshot> Planner<'_, S> {
             let text = self.read_text(&layout::pending_revocation_of(path))?;
             let joined = StatementRequest { text, collected, ..prepared.request.clone() };
             let groups = current.revocation_groups();
-            let counts = |key: &PublicKey| keys_of(&groups).any(|listed| listed == *key);
+            let counts = |key: &PublicKey| has_member(&groups, key);
             match joined.check() {
                 // One that another revoker began or joined is joined: the server takes no second one.
                 Ok(begun)

@@ -77,17 +77,22 @@ fn describe_project(incident: &ProjectIncident, output: Output) -> Vec<String> {
     let mut lines = vec![output.strong(project.as_str())];
     lines.extend(incident.listings.iter().map(describe_listing));
     lines.push(describe_powers(incident, output));
-    let decisive = incident.releases.iter().filter(|release| release.is_decisive).count();
-    lines.push(count_line("releases", incident.releases.len(), decisive, output));
-    lines
-        .extend(incident.releases.iter().map(|release| describe_release(project, release, incident, output)));
-    let decisive = incident.rotations.iter().filter(|rotation| !rotation.unmet.is_empty()).count();
-    lines.push(count_line("signers files", incident.rotations.len(), decisive, output));
-    lines.extend(incident.rotations.iter().map(|rotation| describe_rotation(rotation, incident, output)));
-    let decisive = incident.revocations.iter().filter(|revocation| revocation.is_decisive).count();
-    lines.push(count_line("revocations", incident.revocations.len(), decisive, output));
-    let revocations = incident.revocations.iter();
-    lines.extend(revocations.map(|revocation| describe_revocation(project, revocation, incident, output)));
+    let name = |path| name_below(project, path);
+    let list = |what: &str, touched| list_signed(what, touched, output);
+    let releases = incident.releases.iter().map(|TouchedRelease { path, state, signed, is_decisive }| {
+        (*is_decisive, format!("{}, {}: {}", name(path), state.name(), describe_times(signed, incident)))
+    });
+    lines.extend(list("releases", releases.collect()));
+    let rotations = incident.rotations.iter().map(|rotation| describe_rotation(rotation, incident));
+    lines.extend(list("signers files", rotations.collect()));
+    let revocations =
+        incident.revocations.iter().map(|TouchedRevocation { path, reason, signed, is_decisive }| {
+            (
+                *is_decisive,
+                format!("of {}, {}: {}", name(path), quoted(reason), describe_times(signed, incident)),
+            )
+        });
+    lines.extend(list("revocations", revocations.collect()));
     lines.extend(describe_rebuilds(incident, output));
     if !incident.open.is_empty() {
         lines.push("  still open:".to_owned());
@@ -134,73 +139,57 @@ fn describe_powers(incident: &ProjectIncident, output: Output) -> String {
     }
 }
 
-fn count_line(what: &str, count: usize, decisive: usize, output: Output) -> String {
-    match (count, decisive) {
-        (0, _) => format!("  signed {what}: none"),
+/// What the keys signed of one kind, each with whether it needed them.
+fn list_signed(what: &str, touched: Vec<(bool, String)>, output: Output) -> Vec<String> {
+    let decisive = touched.iter().filter(|(is_decisive, _)| *is_decisive).count();
+    let head = match (touched.len(), decisive) {
+        (0, _) => format!("signed {what}: none"),
         (count, 0) => {
-            format!("  signed {what}: {count}; all of them met their thresholds without these keys as well")
+            format!("signed {what}: {count}; all of them met their thresholds without these keys as well")
         }
         (count, decisive) => {
             let needed = format!("{decisive} of them met their thresholds only with these keys");
-            format!("  signed {what}: {count}; {}", output.bad(&needed))
+            format!("signed {what}: {count}; {}", output.bad(&needed))
         }
-    }
+    };
+    list_touched(head, touched, output)
+}
+
+fn list_touched(head: String, touched: Vec<(bool, String)>, output: Output) -> Vec<String> {
+    let mark = |is_decisive| if is_decisive { output.bad("needed") } else { "      ".to_owned() };
+    let lines = touched.into_iter().map(|(is_decisive, what)| format!("    {}  {what}", mark(is_decisive)));
+    std::iter::once(format!("  {head}")).chain(lines).collect()
 }
 
 /// What the keys state as builders. Nothing is said of projects without builders.
 fn describe_rebuilds(incident: &ProjectIncident, output: Output) -> Vec<String> {
-    let count = incident.rebuilds.len();
-    let decisive = incident.releases_to_rebuild().count();
-    let mut lines = vec![match (count, decisive) {
+    let head = match (incident.rebuilds.len(), incident.releases_to_rebuild().count()) {
         (0, _) if !incident.can_state_rebuilds => return Vec::new(),
-        (0, _) => "  stated rebuilds: none".to_owned(),
+        (0, _) => "stated rebuilds: none".to_owned(),
         (count, 0) => {
-            format!("  stated rebuilds: {count}; the same releases are reproduced without these keys as well")
+            format!("stated rebuilds: {count}; the same releases are reproduced without these keys as well")
         }
         (count, decisive) => {
             let needed = format!("{decisive} of the releases reproduced only with these keys");
-            format!("  stated rebuilds: {count}; {}", output.bad(&needed))
+            format!("stated rebuilds: {count}; {}", output.bad(&needed))
         }
-    }];
-    lines.extend(incident.rebuilds.iter().map(|TouchedRebuild { path, stated, is_decisive }| {
-        let (mark, name) = (mark(*is_decisive, output), name_below(&incident.project, path));
-        format!("    {mark}  {name}: {}", describe_times(stated, incident))
-    }));
-    lines
+    };
+    let rebuilds = incident.rebuilds.iter().map(|TouchedRebuild { path, stated, is_decisive }| {
+        let name = name_below(&incident.project, path);
+        (*is_decisive, format!("{name}: {}", describe_times(stated, incident)))
+    });
+    list_touched(head, rebuilds.collect(), output)
 }
 
-fn mark(is_decisive: bool, output: Output) -> String {
-    if is_decisive { output.bad("needed") } else { "      ".to_owned() }
-}
-
-fn describe_release(
-    project: &RepoPath,
-    release: &TouchedRelease,
-    incident: &ProjectIncident,
-    output: Output,
-) -> String {
-    format!(
-        "    {}  {}, {}: {}",
-        mark(release.is_decisive, output),
-        name_below(project, &release.path),
-        release.state.name(),
-        describe_times(&release.signed, incident)
-    )
-}
-
-fn describe_rotation(rotation: &TouchedRotation, incident: &ProjectIncident, output: Output) -> String {
+fn describe_rotation(rotation: &TouchedRotation, incident: &ProjectIncident) -> (bool, String) {
     let conditions: Vec<&str> = rotation.unmet.iter().map(|kind| condition_title(*kind)).collect();
     let needed = match conditions.as_slice() {
         [] => String::new(),
         conditions => format!("; needed as {}", conditions.join(" and ")),
     };
-    format!(
-        "    {}  number {}, in force since {}: {}{needed}",
-        mark(!rotation.unmet.is_empty(), output),
-        rotation.number,
-        when_text(rotation.activated_at),
-        describe_times(&rotation.signed, incident)
-    )
+    let (since, times) = (when_text(rotation.activated_at), describe_times(&rotation.signed, incident));
+    let what = format!("number {}, in force since {since}: {times}{needed}", rotation.number);
+    (!rotation.unmet.is_empty(), what)
 }
 
 fn condition_title(kind: ConditionKind) -> &'static str {
@@ -210,21 +199,6 @@ fn condition_title(kind: ConditionKind) -> &'static str {
         ConditionKind::Proposed => "admins or masters of the new file",
         ConditionKind::Added => "a key that the file added",
     }
-}
-
-fn describe_revocation(
-    project: &RepoPath,
-    revocation: &TouchedRevocation,
-    incident: &ProjectIncident,
-    output: Output,
-) -> String {
-    format!(
-        "    {}  of {}, {}: {}",
-        mark(revocation.is_decisive, output),
-        name_below(project, &revocation.path),
-        quoted(&revocation.reason),
-        describe_times(&revocation.signed, incident)
-    )
 }
 
 fn describe_open(project: &RepoPath, matter: &OpenMatter, output: Output) -> String {

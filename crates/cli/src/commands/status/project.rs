@@ -1,6 +1,6 @@
 //! A whole project, as the server shows it to everyone: its signers, its newest release, and what is open (D242).
 
-use countersign_api::catalogue::{ListedRelease, ReleaseState};
+use countersign_api::catalogue::{ListedRebuilds, ListedRelease, ReleaseState};
 use countersign_core::documents::layout;
 use countersign_core::documents::signers::{Group, Role, Signer, SignersFile};
 use countersign_core::values::{key::PublicKey, path::RepoPath, shown::marked_name};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::args::StatusArgs;
 use crate::client::state::{Shown, find_vetoed, vetoed_json, vetoed_text};
 use crate::client::{session::Session, targets::Target};
-use crate::commands::catalogue::{ReleaseListing, is_lacking, list_doubts};
+use crate::commands::catalogue::{ReleaseListing, list_doubts};
 use crate::commands::signers::rebuilds_to_json;
 use crate::commands::status::standing::Status;
 use crate::words::{error::CliError, output::Output, table::People, table::when_text};
@@ -85,7 +85,12 @@ impl ProjectStanding<'_> {
         lines.push(format!("  newest      {newest}"));
         let doubts = self.listed.newest().map(list_doubts).unwrap_or_default();
         lines.extend(doubts.iter().map(|doubt| format!("              {}", output.bad(doubt))));
-        if self.listed.newest().and_then(|newest| newest.rebuilds.as_ref()).is_some_and(is_lacking) {
+        if self
+            .listed
+            .newest()
+            .and_then(|newest| newest.rebuilds.as_ref())
+            .is_some_and(ListedRebuilds::is_lacking)
+        {
             let lacking = output.bad("not reproduced");
             lines.push(format!("              {lacking}: clients refuse it"));
         }
@@ -154,7 +159,8 @@ fn describe_collecting(release: &ListedRelease, project: &RepoPath, output: Outp
     format!("{}: {}{doubts}", shown_name(release, project), release.signatures)
 }
 
-fn role_title(role: Role) -> &'static str {
+/// The people of a role, as the label of a line.
+fn role_label(role: Role) -> &'static str {
     match role {
         Role::Artifact => "signers",
         Role::Admin => "admins",
@@ -172,7 +178,7 @@ fn describe_signers(file: &SignersFile, people: &People<'_>) -> Vec<String> {
     };
     for role in Role::ALL {
         for (i, group) in file.explicit_groups(role).into_iter().flatten().enumerate() {
-            lines.push(labelled(i, role_title(role), &rule_text(group.threshold, group.signers.len())));
+            lines.push(labelled(i, role_label(role), &rule_text(group.threshold, group.signers.len())));
             lines.extend(list(&group.signers));
         }
     }

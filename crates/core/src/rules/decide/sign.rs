@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::documents::fields::{parse_by_any_path, parse_key, parse_signature};
 use crate::documents::index::{NotInSha256Sums, ReleaseIndex, render_sha256sums};
 use crate::documents::signatures::{Collected, FormatTexts, SignatureSet, parse_texts};
-use crate::documents::{history::Agreement, layout, layout::Signable, signers::keys_of};
+use crate::documents::{history::Agreement, layout, layout::Signable, signers::has_member};
 use crate::json_fields;
 use crate::rules::decide::activate::{Activation, activate};
 use crate::rules::snapshot::{Change, ReadError, Snapshot, StoredSigners};
@@ -260,7 +260,7 @@ fn sign_index(
     if active.is_none_or(|active| active.bytes != copy) {
         return Err(stored::corrupt(file, "its governing signers file is not the current one").into());
     }
-    let is_accepted = keys_of(governing.artifact_groups()).any(|key| key == submission.public_key);
+    let is_accepted = has_member(governing.artifact_groups(), &submission.public_key);
     submission.check_new(&set, is_accepted)?;
     let index = stored::require(snapshot, file)?;
     prepared.collect(file, &index, &mut set, now)?;

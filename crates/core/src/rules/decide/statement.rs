@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use thiserror::Error;
 
 use crate::documents::signatures::{Collected, SignatureSet};
-use crate::documents::signers::{Group, keys_of};
+use crate::documents::signers::{Group, has_member, keys_of};
 use crate::documents::statement::{Objection, Revocation, SignedStatement, Statement, StatementKind, Veto};
 use crate::documents::{
     index::AssetName, layout, layout::Signable, said::StoredObjection, signed_request::SignedRequest,
@@ -426,8 +426,7 @@ fn check_master(statement: &SignedStatement, active: &ActiveSigners) -> Result<(
     }
     verify(statement)?;
     let key = statement.public_key;
-    let is_master = keys_of(masters).any(|master| master == key);
-    if is_master { Ok(()) } else { Err(StatementRefusal::MayNotVeto { key, project }) }
+    if has_member(masters, &key) { Ok(()) } else { Err(StatementRefusal::MayNotVeto { key, project }) }
 }
 
 /// What is left of a proposal that the masters vetoed, until the next activation (D136).

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 
 use crate::documents::history::{self, Agreement, HistoryEntry};
-use crate::documents::signers::{Group, SignersFile, keys_of};
+use crate::documents::signers::{SignersFile, has_member};
 use crate::documents::{layout, signed_request::SignedRequest};
 use crate::rules::decide::proposal::{Proposal, ProposalFault, Proposed, check_lead, check_submitter};
 use crate::rules::decide::statement::find_veto;
@@ -165,10 +165,10 @@ fn check_replace(
     now: Timestamp,
 ) -> Result<(), UpdateRefusal> {
     let ActiveSigners { project, file, .. } = active;
-    if is_in(file.master_groups(), submitter) {
+    if has_member(file.master_groups(), submitter) {
         return Ok(());
     }
-    if !is_in(file.admin_groups(), submitter) {
+    if !has_member(file.admin_groups(), submitter) {
         return Err(UpdateRefusal::OtherPending(project.clone()));
     }
     // Else a thief of one admin key could keep the masters from ever agreeing to anything (D170).
@@ -192,13 +192,9 @@ fn is_kept_for_masters(
     let proposer = stored::parse_stored(&path, SignedRequest::parse(&pending.registration))?.public_key;
     let signed = pending.signatures.entries.iter().map(|(key, one)| (*key, one.collected_at));
     let said = signed.chain([(proposer, pending.metadata.origin.retrieved_at)]);
-    let by_masters = said.filter(|(key, _)| is_in(active.file.master_groups(), key));
+    let by_masters = said.filter(|(key, _)| has_member(active.file.master_groups(), key));
     let Some(last) = by_masters.map(|(_, said_at)| said_at).max() else { return Ok(false) };
     Ok(now < last.later(delay) || stored::agreement(snapshot, &pending_path)?.is_some())
-}
-
-fn is_in(groups: &[Group], key: &PublicKey) -> bool {
-    keys_of(groups).any(|listed| listed == *key)
 }
 
 fn proposed(project: &RepoPath, current: &SignersFile, stored: &StoredProposal) -> Proposed {

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use crate::documents::signed_request::{WithdrawBody, Withdrawal};
-use crate::documents::{layout, layout::Signable, signers::keys_of};
+use crate::documents::{layout, layout::Signable, signers::has_member};
 use crate::rules::snapshot::{Change, ReadError, Snapshot};
 use crate::rules::{snapshot, stored, stored::ActiveSigners, stored::ReleaseState};
 use crate::values::{digest::Sha512, key::PublicKey, path::RepoPath};
@@ -117,7 +117,7 @@ fn may_withdraw(
     index: &RepoPath,
     caller: &PublicKey,
 ) -> Result<bool, ReadError> {
-    if keys_of(active.file.admin_groups()).any(|admin| admin == *caller) {
+    if has_member(active.file.admin_groups(), caller) {
         return Ok(true);
     }
     let registered = stored::registrant(snapshot, index)? == Some(*caller);

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::world::{DESIGN_NOTE, log_key, seed, witness_key};
 
 const SIZES: u64 = 70;
-const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oracle/sumdb.go");
+const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/oracle/sumdb.go");
 
 /// What the Go program answers; `None` without Go or its package.
 #[expect(clippy::disallowed_methods, reason = "core starts no process, but this test asks another program")]

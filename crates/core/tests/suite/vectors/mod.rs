@@ -3,7 +3,7 @@
 //! A file says itself what it is: `description`, what to `expect` (`verified`, `revoked` or `refused`), by which `rule`
 //! and why (`reason`), the `project`, and a `bundle` or a `history`; `staples` says what its files have. These words stand in
 //! the file alone. What is tested is made here, from fixed seeds and times:
-//! `COUNTERSIGN_WRITE_VECTORS=1 cargo test -p countersign-core --test suite vectors` puts it into the files anew. For a new
+//! `COUNTERSIGN_WRITE_VECTORS=1 cargo test -p countersign-core-tests --test suite vectors` puts it into the files anew. For a new
 //! vector, write a file with its words first.
 
 use std::{collections::BTreeMap, env, fs, path::PathBuf};
@@ -31,7 +31,7 @@ mod values;
 mod vector;
 
 fn directory(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/vectors").join(name)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("vectors").join(name)
 }
 
 /// The files of a directory, by name without ending.

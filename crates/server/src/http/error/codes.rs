@@ -12,7 +12,7 @@ use countersign_core::rules::{chain::ChainRefusal, snapshot::ReadError, stored::
 use countersign_core::values::{json::ParseError, path::PathError};
 use countersign_forge::checksums::{ChecksumsError, TooManyFiles};
 use countersign_forge::{fetch::FetchError, url::UrlRefusal};
-use countersign_log::{CosignError, CosignRefusal, NoStaple, NoTile};
+use countersign_log::{AskedTooOften, CosignError, CosignRefusal, NoStaple, NoTile};
 use countersign_store::{StoreError, nonces::NonceError};
 
 use crate::follow::mirror::state::NotTheOrigin;
@@ -84,12 +84,19 @@ impl From<NonceError> for ApiError {
     }
 }
 
-impl From<Limited> for ApiError {
-    fn from(limited: Limited) -> Self {
-        let refused = Self::refused(ErrorCode::RateLimited, &limited).retry_after(limited.seconds);
-        Self { severity: Severity::Flood, ..refused }
-    }
+/// One who asks too often is told when to come back, and fills no log.
+macro_rules! too_often {
+    ($($error:ty),+) => {$(
+        impl From<$error> for ApiError {
+            fn from(error: $error) -> Self {
+                let refused = Self::refused(ErrorCode::RateLimited, &error).retry_after(error.seconds);
+                Self { severity: Severity::Flood, ..refused }
+            }
+        }
+    )+};
 }
+
+too_often!(Limited, AskedTooOften);
 
 impl From<NoPermit> for ApiError {
     fn from(_: NoPermit) -> Self {
@@ -127,87 +134,6 @@ impl From<DownloadError> for ApiError {
             DownloadError::Ended => Self::refused(ErrorCode::InternalError, &error),
         };
         told.because(error)
-    }
-}
-
-impl From<NoStaple> for ApiError {
-    fn from(error: NoStaple) -> Self {
-        let code = match &error {
-            NoStaple::Unknown(_) => ErrorCode::NoSuchRelease,
-            NoStaple::Collecting(_) => ErrorCode::StillCollecting,
-            // The next checkpoint can have it.
-            NoStaple::NotLogged { .. } => ErrorCode::NotLoggedYet,
-            NoStaple::CatchingUp => return Self::NO_LOG_YET.into(),
-            NoStaple::NotCosigned => ErrorCode::LogNotCosigned,
-            // The reason can name a file of this server.
-            NoStaple::Stopped(_) => {
-                let message =
-                    "the log of this server has stopped; its operator finds the reason in the server's log";
-                return Self::new(ErrorCode::LogStopped, message).because(error);
-            }
-            NoStaple::Unreadable(_) | NoStaple::OtherIndex(_) => {
-                return Self::new(ErrorCode::StorageFailed, "the staple cannot be made").because(error);
-            }
-        };
-        Self::refused(code, &error)
-    }
-}
-
-/// The codes follow c2sp.org/tlog-witness.
-impl From<CosignRefusal> for ApiError {
-    fn from(error: CosignRefusal) -> Self {
-        let code = match &error {
-            CosignRefusal::Malformed(_) | CosignRefusal::OldIsLarger { .. } => ErrorCode::InvalidCheckpoint,
-            CosignRefusal::NotSigned(_) => ErrorCode::CheckpointNotSigned,
-            CosignRefusal::Stopped(_) => ErrorCode::WitnessStopped,
-            CosignRefusal::UnknownLog(_) => ErrorCode::UnknownLog,
-            CosignRefusal::OtherSize(_) => ErrorCode::OtherLogSize,
-            CosignRefusal::BadProof => ErrorCode::InvalidConsistencyProof,
-            CosignRefusal::OtherRoot(_) => ErrorCode::LogForked,
-            CosignRefusal::NotReplayed { .. } | CosignRefusal::NotKnownYet => ErrorCode::WitnessNotReady,
-            CosignRefusal::Withheld { .. } => ErrorCode::CheckpointWithheld,
-            CosignRefusal::ClockBehind { .. } => ErrorCode::ClockWrong,
-            CosignRefusal::TooOften(asked) => {
-                let refused = Self::refused(ErrorCode::RateLimited, &error).retry_after(asked.seconds);
-                return Self { severity: Severity::Flood, ..refused };
-            }
-            CosignRefusal::Memory(_) => {
-                let message = "this witness cannot record the checkpoint";
-                return Self::new(ErrorCode::StorageFailed, message).because(error);
-            }
-            CosignRefusal::Signer(_) => {
-                let message = "the key of this witness cannot sign";
-                return Self::new(ErrorCode::SignerFailed, message).because(error);
-            }
-        };
-        Self::refused(code, &error)
-    }
-}
-
-impl From<CosignError> for ApiError {
-    fn from(error: CosignError) -> Self {
-        let code = match &error {
-            CosignError::NotWaiting(_) => ErrorCode::CheckpointNotWaiting,
-            CosignError::Note(_) => ErrorCode::InvalidCosignature,
-            CosignError::UnknownWitness => ErrorCode::UnknownWitness,
-            CosignError::Ahead(_) => ErrorCode::WitnessClockAhead,
-            CosignError::Keep(_) | CosignError::Memory(_) => {
-                return Self::new(ErrorCode::StorageFailed, "the cosignature cannot be kept").because(error);
-            }
-        };
-        Self::refused(code, &error)
-    }
-}
-
-impl From<NoTile> for ApiError {
-    fn from(error: NoTile) -> Self {
-        match error {
-            NoTile::NotCovered => Self::refused(ErrorCode::NoSuchTile, &error),
-            NoTile::CatchingUp => Self::NO_LOG_YET.into(),
-            NoTile::Unreadable(_) => {
-                Self::new(ErrorCode::StorageFailed, "the tile cannot be read").because(error)
-            }
-        }
     }
 }
 
@@ -257,14 +183,20 @@ impl From<ProposalFault> for ApiError {
     }
 }
 
-/// The code of each case. A case that holds a failure becomes what the failure becomes.
+/// The code of each case. After `!` stand the words for the caller where only the log may say why. A case that holds a failure
+/// becomes what the failure becomes.
 macro_rules! refusals {
-    ($($refusal:ident { $($code:ident: $cases:pat,)+ => $($failed:ident)|* })+) => {$(
+    ($($refusal:ident {
+        $($code:ident: $cases:pat,)+
+        $(! $hidden:ident $message:literal: $hiding:pat,)*
+        => $($failed:ident)|*
+    })+) => {$(
         impl From<$refusal> for ApiError {
             fn from(refusal: $refusal) -> Self {
                 use $refusal as R;
                 let code = match refusal {
                     $($cases => ErrorCode::$code,)+
+                    $($hiding => return Self::new(ErrorCode::$hidden, $message).because(refusal),)*
                     $(R::$failed(error) => return error.into(),)*
                 };
                 Self::refused(code, &refusal)
@@ -380,5 +312,47 @@ refusals! {
     ChainRefusal {
         NotSigned: R::NotSigned(_),
         => Stored
+    }
+    NoStaple {
+        NoSuchRelease: R::Unknown(_),
+        StillCollecting: R::Collecting(_),
+        // The next checkpoint can have it.
+        NotLoggedYet: R::NotLogged { .. },
+        LogCatchingUp: R::CatchingUp,
+        LogNotCosigned: R::NotCosigned,
+        // The reason can name a file of this server.
+        ! LogStopped "the log of this server has stopped; its operator finds the reason in the server's log": R::Stopped(_),
+        ! StorageFailed "the staple cannot be made": R::Unreadable(_) | R::OtherIndex(_),
+        =>
+    }
+    NoTile {
+        NoSuchTile: R::NotCovered,
+        LogCatchingUp: R::CatchingUp,
+        ! StorageFailed "the tile cannot be read": R::Unreadable(_),
+        =>
+    }
+    // The codes follow c2sp.org/tlog-witness.
+    CosignRefusal {
+        InvalidCheckpoint: R::Malformed(_) | R::OldIsLarger { .. },
+        CheckpointNotSigned: R::NotSigned(_),
+        WitnessStopped: R::Stopped(_),
+        UnknownLog: R::UnknownLog(_),
+        OtherLogSize: R::OtherSize(_),
+        InvalidConsistencyProof: R::BadProof,
+        LogForked: R::OtherRoot(_),
+        WitnessNotReady: R::NotReplayed { .. } | R::NotKnownYet,
+        CheckpointWithheld: R::Withheld { .. },
+        ClockWrong: R::ClockBehind { .. },
+        ! StorageFailed "this witness cannot record the checkpoint": R::Memory(_),
+        ! SignerFailed "the key of this witness cannot sign": R::Signer(_),
+        => TooOften
+    }
+    CosignError {
+        CheckpointNotWaiting: R::NotWaiting(_),
+        InvalidCosignature: R::Note(_),
+        UnknownWitness: R::UnknownWitness,
+        WitnessClockAhead: R::Ahead(_),
+        ! StorageFailed "the cosignature cannot be kept": R::Keep(_) | R::Memory(_),
+        =>
     }
 }
