@@ -17,7 +17,7 @@ use crate::support::{Fixture, change, contents, hold_writer, let_tasks_begin, op
 /// If this variable is set, steps that only repeat others are tried as well.
 const ALL_STEPS: &str = "COUNTERSIGN_ALL_STEPS";
 /// How many steps are tried otherwise of those that are the same but for a name.
-const REPEATED: usize = 2;
+const REPEATED: usize = 1;
 
 type Decision = Box<dyn Fn(&Head) -> Option<Change> + Send>;
 

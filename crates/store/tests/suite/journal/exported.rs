@@ -98,7 +98,7 @@ async fn a_long_history_is_told_from_any_commit_on() {
         assert_eq!(all.len(), expected);
         assert_eq!(all.last().unwrap().id, store.head().commit);
         assert!(all.windows(2).all(|pair| pair[1].parent == Some(pair[0].id)));
-        for at in [0, 1, 2, 498, 499, 500, 501, 502, 699, 700, 701, 999, 1_000, 1_001, 1_199, expected - 1] {
+        for at in [0, 1, 499, 500, 501, 1_000, 1_001, expected - 1] {
             assert_eq!(entries(journal(&store, Some(all[at].id))), all[at + 1..], "{at} of {expected}");
         }
         let old = all[3].id.to_string();

@@ -540,7 +540,7 @@ async fn a_node_whose_disk_fails_loses_nothing_that_is_in_the_order() {
         faults.taken()
     };
     // The first commit, and one more: those after it are written in the same way.
-    let steps: Vec<_> = steps.iter().filter(|taken| taken.actor == Actor::Writer).take(20).collect();
+    let steps: Vec<_> = steps.iter().filter(|taken| taken.actor == Actor::Writer).take(14).collect();
     assert!(steps.len() > 5, "{steps:?}");
     let (mut tried, mut blown) = (0, 0);
     for taken in steps {
