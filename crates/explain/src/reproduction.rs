@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::documents::{index::AssetName, index::ReleaseIndex, signers::SignersFile};
-use countersign_core::rules::{quorum, quorum::Tally, stored, stored::ReleaseState};
-use countersign_core::rules::{reproduction::Reproduction, snapshot::ReadError, snapshot::Snapshot};
-use countersign_core::values::{key::PublicKey, path::RepoPath, shown::marked_name, shown::plural};
+use countersign_core::documents::index::AssetName;
+use countersign_core::rules::{quorum, quorum::Tally, reproduction::Reproduction, stored::ReleaseState};
+use countersign_core::values::{key::PublicKey, shown::marked_name, shown::plural};
 
 use crate::{progress::Names, words::list_called};
 
@@ -13,18 +12,6 @@ use crate::{progress::Names, words::list_called};
 const MOST_NAMED: usize = 4;
 /// A sentence shows so many digits of a commit, which tell commits apart.
 const COMMIT_DIGITS: usize = 12;
-
-/// Reads how far the release at `path` is reproduced; `None` if its signers file names no builders. Only then it reads the
-/// index, which can be large.
-pub fn describe_reproduction(
-    snapshot: &impl Snapshot,
-    path: &RepoPath,
-    signers: &SignersFile,
-) -> Result<Option<Reproduction>, ReadError> {
-    let Some(policy) = signers.rebuilds() else { return Ok(None) };
-    let index = stored::parse_stored(path, ReleaseIndex::parse(&stored::require(snapshot, path)?))?;
-    Ok(Some(Reproduction::judge(&index, policy, &stored::rebuilds(snapshot, path)?)))
-}
 
 /// The builders who are asked, because a file lacks them. Where builders make none of the files, no one is.
 pub fn list_asked(reproduction: &Reproduction) -> BTreeSet<PublicKey> {

@@ -8,8 +8,11 @@ use std::{collections::BTreeSet, time::Duration};
 
 use serde::Serialize;
 
+use crate::documents::{
+    signatures::Collected, signatures::SignatureSet, signers::Metadata, signers::SignersFile,
+};
+use crate::json_fields;
 use crate::values::{digest::Sha512, json::ParseError, key::PublicKey, key::Signature, time::Timestamp};
-use crate::{documents::signatures::Collected, documents::signatures::SignatureSet, json_fields};
 
 /// All signers files that were ever in force, in order of activation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -41,6 +44,10 @@ pub struct EntryFacts {
     /// The digest of the signers file.
     pub signers: Sha512,
     pub activated_at: Timestamp,
+    /// When the signers file was fetched; `None` if its metadata cannot be read.
+    pub retrieved_at: Option<Timestamp>,
+    /// Whether the signers file wants releases reproduced before anyone uses them.
+    pub requires_rebuilds: bool,
     /// The size as a file of its own, and as a part of the assembled document.
     pub stored_bytes: usize,
     pub assembled_bytes: usize,
@@ -50,9 +57,14 @@ impl EntryFacts {
     /// Reads the facts of an entry as it is stored.
     pub fn parse(stored: &[u8]) -> Result<Self, ParseError> {
         let entry = HistoryEntry::parse(stored)?;
+        let signers = SignersFile::parse(entry.signers_config.as_bytes()).ok();
+        let metadata = Metadata::parse(entry.metadata.as_bytes()).ok();
         Ok(Self {
             signers: Sha512::of(entry.signers_config.as_bytes()),
             activated_at: entry.timestamp,
+            retrieved_at: metadata.map(|metadata| metadata.origin.retrieved_at),
+            requires_rebuilds: signers
+                .is_some_and(|file| file.rebuilds().is_some_and(|rebuilds| rebuilds.required)),
             stored_bytes: stored.len(),
             assembled_bytes: assembled_len(stored),
         })

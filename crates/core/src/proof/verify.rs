@@ -198,18 +198,16 @@ pub fn verify(evidence: &Evidence) -> Result<VerifiedArtifact, VerifyError> {
     }
 }
 
-/// How far the release is reproduced under its signers file. Which file that is, is the server's word, and signers have signed
-/// when the index was made. So no file between that time and the governing one must refuse the release (D261).
+/// How far the release is reproduced, by all signers files that may refuse it.
 fn judge_rebuilds(
     chain: &VerifiedChain,
     governing: usize,
     index: &ReleaseIndex,
     stated: &RebuildsFile,
 ) -> Option<Reproduction> {
-    let judge = |link: &VerifiedLink| Some(Reproduction::judge(index, link.signers.rebuilds()?, stated));
     let made = chain.newest_proposed_until(index.mirrored_on);
-    let mut between = chain.links[made.min(governing)..=made.max(governing)].iter().filter_map(judge);
-    let judged = between.find(Reproduction::is_lacking).or_else(|| judge(&chain.links[governing]));
+    let between = chain.links[made.min(governing)..=made.max(governing)].iter().map(|link| &link.signers);
+    let judged = Reproduction::judge_by_all(index, &chain.links[governing].signers, between, stated);
     judged.map(|judged| judged.asked_under(&chain.last().signers))
 }
 

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::documents::history::EntryFacts;
 use crate::documents::index::{AssetName, Digests, ReleaseIndex};
 use crate::documents::said::RebuildsFile;
 use crate::documents::signers::{Group, RebuildPolicy, SignersFile, keys_of};
 use crate::documents::statement::Rebuild;
-use crate::rules::{quorum, quorum::Tally};
-use crate::values::key::PublicKey;
+use crate::rules::snapshot::{ReadError, Snapshot, StoredSigners};
+use crate::rules::{quorum, quorum::Tally, stored};
+use crate::values::{key::PublicKey, path::RepoPath};
 
 /// How far builders have reproduced a release.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +66,53 @@ impl Reproduction {
         }
     }
 
+    /// Judges by every signers file that may refuse the release. Which file it was signed under, is the server's word, and signers
+    /// have signed when the index was made. So none from the newest that was fetched by that time to the one that it was signed
+    /// under must refuse it (D261). `between` are these, in whichever order they stand.
+    pub fn judge_by_all<'a>(
+        index: &ReleaseIndex,
+        governing: &SignersFile,
+        between: impl IntoIterator<Item = &'a SignersFile>,
+        stated: &RebuildsFile,
+    ) -> Option<Self> {
+        let judge = |file: &SignersFile| Some(Self::judge(index, file.rebuilds()?, stated));
+        between.into_iter().filter_map(judge).find(Self::is_lacking).or_else(|| judge(governing))
+    }
+
+    /// Reads how far the release at `path` is reproduced, as clients judge it; `None` if no signers file that counts names
+    /// builders. `governing` is the file that it was signed under. Only where one asks for it the index is read, which can be
+    /// large.
+    pub fn read(
+        snapshot: &impl Snapshot,
+        path: &RepoPath,
+        governing: &StoredSigners,
+    ) -> Result<Option<Self>, ReadError> {
+        let entries = list_entries(snapshot, path)?;
+        let is_other = |facts: &EntryFacts| facts.requires_rebuilds && facts.signers != governing.digest;
+        let is_alone = !entries.iter().any(|(_, facts)| is_other(facts));
+        if is_alone && governing.file.rebuilds().is_none() {
+            return Ok(None);
+        }
+        let index = stored::parse_stored(path, ReleaseIndex::parse(&stored::require(snapshot, path)?))?;
+        let mut between = Vec::new();
+        if let Some(project) = snapshot.governing_project(path).filter(|_| !is_alone) {
+            let by_then = |(_, facts): &(usize, EntryFacts)| {
+                facts.retrieved_at.is_some_and(|at| at <= index.mirrored_on)
+            };
+            let newest = entries.iter().rposition(by_then).unwrap_or(0);
+            let signed =
+                entries.iter().position(|(_, facts)| facts.signers == governing.digest).unwrap_or(newest);
+            let asked = entries[newest.min(signed)..=newest.max(signed)]
+                .iter()
+                .filter(|(_, facts)| facts.requires_rebuilds);
+            for entry in stored::history(snapshot, &project, asked.map(|(number, _)| *number))?.entries {
+                between
+                    .push(stored::parse_stored(path, SignersFile::parse(entry.signers_config.as_bytes()))?);
+            }
+        }
+        Ok(Self::judge_by_all(&index, &governing.file, &between, &stored::rebuilds(snapshot, path)?))
+    }
+
     /// Leaves out of those who are asked the ones whom the signers in force no longer list: they can state nothing.
     #[must_use]
     pub fn asked_under(mut self, in_force: &SignersFile) -> Self {
@@ -108,6 +157,16 @@ impl Reproduction {
             .map(|(_, commit)| commit.as_str())
             .collect()
     }
+}
+
+/// The entries of the history of a release's project, with their numbers. A first signers file has no others beside it.
+fn list_entries(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Vec<(usize, EntryFacts)>, ReadError> {
+    let Some(project) = snapshot.governing_project(path) else { return Ok(Vec::new()) };
+    let count = stored::history_len(snapshot, &project);
+    if count < 2 {
+        return Ok(Vec::new());
+    }
+    Ok((1..).zip(stored::history_facts(snapshot, &project, count)?).collect())
 }
 
 /// Compares each file that a builder names with the index. `None` if the index has no such file, or no such digest.

@@ -15,7 +15,7 @@ use countersign_core::values::{
 };
 
 use crate::progress::{GroupProgress, Member, Names, describe_groups};
-use crate::reproduction::{describe_reproduction, different_text};
+use crate::reproduction::different_text;
 use crate::words::Doubts;
 
 /// What a page about a release shows.
@@ -48,7 +48,7 @@ pub struct ReleaseDescription {
     pub objections: Vec<ObjectionDescription>,
     /// Objections to contents that it had before, the first that went first.
     pub earlier_objections: Vec<ObjectionDescription>,
-    /// How far builders have reproduced it; `None` if the signers file under which it is signed names none.
+    /// How far builders have reproduced it; `None` if no signers file that counts names any.
     pub reproduction: Option<Reproduction>,
 }
 
@@ -66,7 +66,7 @@ pub struct ReleaseSummary {
     /// A revocation that waits for more signatures.
     pub begun: Option<RevocationDescription>,
     pub objections: ObjectionsFile,
-    /// How far builders have reproduced it; `None` if the signers file under which it is signed names none.
+    /// How far builders have reproduced it; `None` if no signers file that counts names any.
     pub reproduction: Option<Reproduction>,
 }
 
@@ -176,7 +176,7 @@ pub fn summarise_release(
 ) -> Result<Option<ReleaseSummary>, ReadError> {
     let Some((state, signatures)) = stored::index_signatures(snapshot, path)? else { return Ok(None) };
     let signers = stored::signers_copy(snapshot, path)?;
-    let mut reproduction = describe_reproduction(snapshot, path, &signers.file)?;
+    let mut reproduction = Reproduction::read(snapshot, path, &signers)?;
     if let Some(active) =
         reproduction.is_some().then(|| stored::signers_in_force(snapshot, path)).transpose()?
     {

@@ -18,12 +18,11 @@ use countersign_core::rules::decide::{
 };
 use countersign_core::rules::snapshot::{Change, Scratch, Snapshot as _};
 use countersign_core::rules::stored::{ActiveSigners, StoredProposal, files_to_sign};
-use countersign_core::rules::{auth::sign_request, quorum::Tally, stored};
+use countersign_core::rules::{auth::sign_request, quorum::Tally, reproduction::Reproduction, stored};
 use countersign_core::values::digest::{Sha256, Sha512};
 use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
 
 use crate::drill::outcome::{Actor, DrillAttempt, DrillFault, DrillStep, Nuisance};
-use crate::reproduction::describe_reproduction;
 use crate::{describe::proposal::tally_proposal, describe::release::summarise_release};
 use crate::{strength::Act, words::shown_hours};
 
@@ -368,8 +367,8 @@ impl Stage {
     /// Gives how many builders got the same, and whether that is enough.
     fn count_rebuilds(&self) -> Option<(Tally, bool)> {
         let path = self.index_of(FIRST);
-        let signers = stored::signers_copy(&self.scratch, &path).ok()?.file;
-        let found = describe_reproduction(&self.scratch, &path, &signers).ok()??;
+        let signers = stored::signers_copy(&self.scratch, &path).ok()?;
+        let found = Reproduction::read(&self.scratch, &path, &signers).ok()??;
         Some((found.tally, found.is_reproduced()))
     }
 

@@ -13,7 +13,8 @@ use countersign_core::log::{status::Statuses, tree::Tree};
 use countersign_core::proof::freshness::{LogTrust, LoggedSigners, StapleSubject};
 use countersign_core::proof::verify::{Evidence, RevocationEvidence, VerifiedArtifact, VerifyError, verify};
 use countersign_core::proof::{bundle::Staple, freshness, state::State as ShownState, state::StateSubject};
-use countersign_core::rules::snapshot::{Change, Snapshot};
+use countersign_core::rules::snapshot::{Change, ReadError, Snapshot};
+use countersign_core::rules::{reproduction::Reproduction, stored};
 use countersign_core::values::digest::{Sha256, Sha512};
 use countersign_core::values::{
     other_format::OtherFormat, other_format::ReleaseSums, path::RepoPath, time::Timestamp,
@@ -299,8 +300,10 @@ pub fn check_shown(view: &View<'_>) -> Held {
         let Some(subject) = StateSubject::find(view, path) else {
             return broken_state(path, "it is stored, and no subject of a state");
         };
-        let shown = ShownState::gather(view, subject).and_then(|state| state.to_files());
-        let shown = shown.or_else(|error| broken_state(path, &error.to_string()))?;
+        let state =
+            ShownState::gather(view, subject).or_else(|error| broken_state(path, &error.to_string()))?;
+        check_described(view, path, state.evidence.as_ref())?;
+        let shown = state.to_files().or_else(|error| broken_state(path, &error.to_string()))?;
         let belongs = |file: &RepoPath| match layout::signable(path) {
             Some(Signable::Index) => file.as_str().starts_with(path.as_str()),
             Some(Signable::PendingSigners { .. }) | None => file.parent() == path.parent(),
@@ -312,6 +315,23 @@ pub fn check_shown(view: &View<'_>) -> Held {
         }
     }
     Ok(())
+}
+
+/// Pages and lists say how far a release is reproduced as a client finds it (D261).
+fn check_described(view: &View<'_>, path: &RepoPath, evidence: Option<&Evidence>) -> Held {
+    let names_builders = |evidence: &&Evidence| {
+        evidence.history.entries.iter().any(|entry| entry.signers_config.contains("\"rebuilds\""))
+    };
+    let Some(evidence) = evidence.filter(names_builders) else { return Ok(()) };
+    let described = || {
+        let found = Reproduction::read(view, path, &stored::signers_copy(view, path)?)?;
+        let in_force = stored::require_signers_in_force(view, path)?;
+        Ok(found.map(|found| found.asked_under(&in_force.file)))
+    };
+    let described = described().or_else(|error: ReadError| broken_state(path, &error.to_string()))?;
+    let verified = find_artifact(verify(evidence)).and_then(|artifact| artifact.reproduction);
+    let what = "pages say something else of its rebuilds than clients find";
+    Invariant::ReproductionAgrees.hold(described == verified, what)
 }
 
 fn broken_state<T>(path: &RepoPath, what: &str) -> Result<T, Broken> {

@@ -2,10 +2,9 @@
 
 use countersign_api::catalogue::{ListedRebuilds, ListedRelease};
 use countersign_core::documents::layout;
-use countersign_core::rules::{stored, stored::ReleaseState};
+use countersign_core::rules::{reproduction::Reproduction, stored, stored::ReleaseState};
 use countersign_core::values::shown::{marked_name, shown_count, shown_text};
 use countersign_core::values::{bounds::PAGE_ROWS, digest::Sha256, digest::Sha512, path::RepoPath};
-use countersign_explain::reproduction::describe_reproduction;
 use countersign_store::{Head, catalogue::Catalogue, catalogue::FileDigest, catalogue::ProjectSearch};
 use maud::{Markup, html};
 
@@ -161,7 +160,7 @@ fn describe(head: &Head, project: &RepoPath) -> Markup {
 /// How far builders have reproduced a release; `None` if they do not, or it cannot be read.
 fn read_rebuilds(head: &Head, index: &RepoPath) -> Option<ListedRebuilds> {
     let signers = stored::signers_copy(head, index).ok()?;
-    describe_reproduction(head, index, &signers.file).ok()?.as_ref().map(ListedRebuilds::of)
+    Reproduction::read(head, index, &signers).ok()?.as_ref().map(ListedRebuilds::of)
 }
 
 /// Shows the counts of releases. Begun revocations come first.

@@ -6,12 +6,12 @@ use std::{borrow::Cow, cell::Cell, collections::BTreeSet, sync::Arc};
 use countersign_api::catalogue::ReleaseState;
 use countersign_core::documents::history::{EntryFacts, HistoryEntry};
 use countersign_core::documents::signers::{Metadata, SignersFile};
-use countersign_core::documents::{layout, signatures::SignatureSet};
+use countersign_core::documents::{index::ReleaseIndex, layout, signatures::SignatureSet};
 use countersign_core::rules::snapshot::{ReadError, Snapshot, StoredSigners};
-use countersign_core::rules::{quorum, stored};
+use countersign_core::rules::{quorum, reproduction::Reproduction, stored};
 use countersign_core::values::digest::{HexDigest, Sha256, Sha512};
 use countersign_core::values::{bounds::FILE_BYTES, key::PublicKey, path::RepoPath, time::Timestamp, wire};
-use countersign_explain::reproduction::{describe_reproduction, list_asked};
+use countersign_explain::reproduction::list_asked;
 use gix::objs::Kind;
 use serde::Deserialize;
 use smol_str::SmolStr;
@@ -104,10 +104,13 @@ impl ReleaseFacts {
     }
 }
 
+/// The builders who are asked. Those of the release's own signers file can state something of it, and no others (D260).
 fn list_unbuilt(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Vec<PublicKey>, ReadError> {
-    let signers = stored::signers_copy(snapshot, path)?;
-    let reproduction = describe_reproduction(snapshot, path, &signers.file)?;
-    Ok(reproduction.iter().flat_map(list_asked).collect())
+    let signers = stored::signers_copy(snapshot, path)?.file;
+    let Some(policy) = signers.rebuilds() else { return Ok(Vec::new()) };
+    let index = stored::parse_stored(path, ReleaseIndex::parse(&stored::require(snapshot, path)?))?;
+    let found = Reproduction::judge(&index, policy, &stored::rebuilds(snapshot, path)?);
+    Ok(list_asked(&found).into_iter().collect())
 }
 
 fn list_times(set: &SignatureSet) -> Vec<(PublicKey, Seconds)> {

@@ -7,10 +7,11 @@ use countersign_api::catalogue::{
     SignedRelease, WaitingFile, WaitingKind,
 };
 use countersign_core::documents::{layout, layout::Signable, signers::has_member};
-use countersign_core::rules::{quorum, snapshot::ReadError, snapshot::Snapshot, stored};
+use countersign_core::rules::{quorum, reproduction::Reproduction, stored};
+use countersign_core::rules::{snapshot::ReadError, snapshot::Snapshot};
 use countersign_core::values::bounds::{KEY_ENTRIES, LIST_ENTRIES};
 use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
-use countersign_explain::{describe::release::RevocationDescription, reproduction::describe_reproduction};
+use countersign_explain::describe::release::RevocationDescription;
 
 use crate::catalogue::describe::{KnownRelease, describe_proposal, explicit_roles, time_of, waits_for};
 use crate::catalogue::look::{List, Look, UnknownAfter};
@@ -237,16 +238,16 @@ impl Look<'_> {
     ) -> Result<Option<SignedRelease>, ReadError> {
         let release = self.known(release);
         let Some((state, set)) = stored::index_signatures(snapshot, &release.path)? else { return Ok(None) };
-        let signers = stored::signers_copy(snapshot, &release.path)?.file;
+        let signers = stored::signers_copy(snapshot, &release.path)?;
         let decisive = match state {
             ReleaseState::Collecting => false,
             ReleaseState::Complete | ReleaseState::Revoked => {
                 let mut others = set.signers();
                 others.remove(key);
-                !quorum::is_met(signers.artifact_groups(), &others)
+                !quorum::is_met(signers.file.artifact_groups(), &others)
             }
         };
-        let reproduction = describe_reproduction(snapshot, &release.path, &signers)?;
+        let reproduction = Reproduction::read(snapshot, &release.path, &signers)?;
         Ok(Some(SignedRelease {
             index_path: release.path.clone(),
             project_id: release.project.clone(),

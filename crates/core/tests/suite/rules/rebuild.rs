@@ -4,6 +4,8 @@ use countersign_core::documents::index::{AssetName, Digests, ReleaseIndex};
 use countersign_core::documents::signers::{FilePattern, Group, RebuildPolicy};
 use countersign_core::documents::statement::{Rebuild, RebuiltFile, SignedStatement, StatementKind};
 use countersign_core::documents::{said::RebuildsFile, said::StoredRebuild};
+use countersign_core::proof::verify::{VerifyError, verify};
+use countersign_core::proof::{state::State, state::StateSubject};
 use countersign_core::rules::decide::statement::{Stated, StatementRefusal};
 use countersign_core::rules::decide::{
     assets::AssetsRefusal, register::RegisterRefusal, sign::SignRefusal, update::UpdateRefusal,
@@ -217,6 +219,57 @@ fn the_signers_in_force_and_those_of_a_complete_release_say_who_builds() {
     assert_eq!(world.state(&world.rebuild(), &first), removed);
     assert_eq!(world.state(&world.rebuild(), &second), SAME);
     assert_eq!(authors(&world), sorted([&first, &second]), "what people went by when they signed stays");
+}
+
+/// How far the release is reproduced, as pages say it and as a client finds it.
+fn read(world: &World, index: &str) -> Option<Reproduction> {
+    let (repo, index) = (&world.repo, path(index));
+    let copy = stored::signers_copy(repo, &index).expect("the signers of the release");
+    let read = Reproduction::read(repo, &index, &copy).expect("readable");
+    if let Some(evidence) = State::gather(repo, StateSubject::Release(index)).expect("readable").evidence {
+        let found = match verify(&evidence) {
+            Ok(artifact) => artifact.reproduction,
+            Err(VerifyError::NotReproduced(artifact)) => artifact.reproduction,
+            Err(other) => panic!("{other}"),
+        };
+        let in_force = stored::require_signers_in_force(repo, &evidence.path).expect("signers").file;
+        assert_eq!(found, read.clone().map(|read| read.asked_under(&in_force)));
+    }
+    read
+}
+
+#[test]
+fn what_the_signers_wanted_when_a_release_was_made_is_wanted_after_a_rotation_too() {
+    let builder = key(21);
+    let team = |timestamp: &str| signers(timestamp).artifact(1, [&alice()]).admin(1, [&carol()]);
+    let wanting = team("2026-01-31T10:00:00Z").builders(1, [&builder]).reproduced_first();
+    let mut world = World::with(&wanting, &[&alice(), &carol(), &builder]);
+    let v2 = INDEX.replace("v1", "v2");
+    let add = |world: &mut World, tag: &str| {
+        let mut release = release(tag, "one");
+        release.published_files[0].source =
+            format!("https://github.com/acme/app/releases/download/{tag}/app.tar.gz");
+        world.add_release(&release, &alice()).expect("a release");
+    };
+    add(&mut world, "v1");
+    world.pass(60);
+    // The rotation takes the release with it, and names no builders any more.
+    world.rotate(&team("2026-02-01T10:00:00Z"), &[&carol()]);
+    world.pass(60);
+    assert!(read(&world, INDEX).is_some_and(|found| found.is_lacking()));
+    world.sign_all(INDEX, &[&alice()]);
+    assert!(read(&world, INDEX).is_some_and(|found| found.is_lacking()));
+    // What is made since is free, and not again once its project wants it.
+    add(&mut world, "v2");
+    world.sign_all(&v2, &[&alice()]);
+    world.pass(60);
+    assert_eq!(read(&world, &v2), None);
+    world.rotate(
+        &team("2026-02-01T11:00:00Z").builders(1, [&builder]).reproduced_first(),
+        &[&carol(), &builder],
+    );
+    assert_eq!(read(&world, &v2), None);
+    assert!(read(&world, INDEX).is_some_and(|found| found.is_lacking()));
 }
 
 #[test]
