@@ -174,6 +174,36 @@ fn every_file_in_the_table_of_invariants_is_there() {
     assert!(lost.is_empty(), "ARCHITECTURE.md names tests that are not there: {lost:?}");
 }
 
+/// Programs that take long plant these faults (`tests/faults/plant.py`), and are no part of every run. Code that moves takes its
+/// faults with it.
+#[test]
+fn every_planted_fault_has_its_place_and_no_two_overlap() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let (mut faults, mut lost) = (0, Vec::new());
+    for list in ["../tests/faults/list", "explorer/faults/list", "simulator/faults/list"] {
+        let list = fs::read_to_string(crates.join(list)).unwrap();
+        let mut taken: BTreeMap<&str, BTreeSet<(usize, usize, &str)>> = BTreeMap::new();
+        for fault in list.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            let (place, change) = fault.split_once(": ").expect("FILE@HINT: CODE");
+            let (right, _) = change.split_once(" -> ").expect("CODE -> WRONG CODE");
+            let file = place.split('@').next().expect("a file");
+            let text = fs::read_to_string(crates.join(file)).unwrap_or_default();
+            let found: Vec<usize> = text.match_indices(right).map(|(at, _)| at).collect();
+            match found[..] {
+                [at] => drop(taken.entry(file).or_default().insert((at, at + right.len(), right))),
+                _ => lost.push(format!("{} times in its file: {fault}", found.len())),
+            }
+            faults += 1;
+        }
+        for (file, places) in taken {
+            let next = places.iter().zip(places.iter().skip(1));
+            let overlap = next.filter(|((_, end, _), (begin, _, _))| begin < end);
+            lost.extend(overlap.map(|((.., one), (.., two))| format!("{file}: `{one}` and `{two}` overlap")));
+        }
+    }
+    assert!(faults > 300 && lost.is_empty(), "{faults} faults\n{}", lost.join("\n"));
+}
+
 #[test]
 fn a_use_is_found_however_it_is_written() {
     let found = uses(&of([
