@@ -1,15 +1,14 @@
 //! D67, D68: the journal of a running server.
 
-use std::{thread, time::Duration, time::Instant};
+use std::thread;
 
 use tempfile::TempDir;
 
 use super::{head_of, id, import, new_copy, read_journal, start_with_commits};
 use crate::support::{Git, Person, Request, SignersFile, TestServer, World, http, metrics};
 
+/// Longer than a test waits for an answer.
 const WAIT: &str = "wait=60";
-/// Far less than a follower waits.
-const PROMPTLY: Duration = Duration::from_secs(20);
 
 fn world() -> (World, Person) {
     let alice = Person::named("alice");
@@ -71,7 +70,6 @@ fn what_is_not_stored_by_a_server_breaks_it_off() {
 fn a_follower_that_waits_hears_of_the_next_commit() {
     let (world, alice) = world();
     let head = head_of(&world.server);
-    let asked = Instant::now();
     thread::scope(|scope| {
         let followers: Vec<_> = (0..3)
             .map(|_| scope.spawn(|| world.server.get(&format!("/v1/journal?after={head}&{WAIT}"))))
@@ -84,14 +82,11 @@ fn a_follower_that_waits_hears_of_the_next_commit() {
             assert_eq!(reply.header("x-svc-commit"), Some(told.last().unwrap().id.to_string().as_str()));
         }
     });
-    assert!(asked.elapsed() < PROMPTLY, "{:?}", asked.elapsed());
     // One that is behind waits for nothing.
-    let asked = Instant::now();
     assert_eq!(
         read_journal(&world.server.get(&format!("/v1/journal?{WAIT}")).body).len(),
         world.git().commit_count()
     );
-    assert!(asked.elapsed() < PROMPTLY);
 }
 
 #[test]
@@ -100,7 +95,6 @@ fn followers_are_counted_and_those_that_wait_hold_up_no_stop() {
     let (address, metrics_address) = (server.address(), server.metrics_address());
     let head = head_of(&server);
     let request = Request::get(format!("/v1/journal?after={head}&{WAIT}"));
-    let asked = Instant::now();
     let follower = thread::spawn(move || http::send(address, &request));
     http::send(server.address(), &Request::get("/v1/journal"));
     metrics::await_value(metrics_address, "countersign_journal_commits_sent_total", 1.0);
@@ -110,5 +104,4 @@ fn followers_are_counted_and_those_that_wait_hold_up_no_stop() {
     assert_eq!(server.stop().code(), Some(0));
     let reply = follower.join().unwrap();
     assert_eq!((reply.status, reply.text()), (200, String::new()));
-    assert!(asked.elapsed() < PROMPTLY, "{:?}", asked.elapsed());
 }

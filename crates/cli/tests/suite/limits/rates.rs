@@ -1,6 +1,6 @@
 //! Rate limits: 429 with a JSON body and `Retry-After`, per address and per key.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -80,11 +80,9 @@ fn an_address_that_asks_too_often_is_told_when_to_come_back() {
         server.get("/healthz").ok();
         server.get("/readyz").ok();
     }
-    // Refused before its body arrives.
-    let asked = Instant::now();
+    // Refused before its body arrives, which it does not.
     let request = Person::named("alice").sign(Request::new("POST", "/v1/assets").announcing(1000));
     assert_limited(&server.send(&request), "address");
-    assert!(asked.elapsed() < Duration::from_secs(5));
     ground.pass(seconds[0]);
     server.send(&ping()).ok();
 }
