@@ -87,7 +87,8 @@ impl Reproduction {
         path: &RepoPath,
         governing: &StoredSigners,
     ) -> Result<Option<Self>, ReadError> {
-        let entries = list_entries(snapshot, path)?;
+        let project = snapshot.governing_project(path);
+        let entries = list_entries(snapshot, project.as_ref())?;
         let is_other = |facts: &EntryFacts| facts.requires_rebuilds && facts.signers != governing.digest;
         let is_alone = !entries.iter().any(|(_, facts)| is_other(facts));
         if is_alone && governing.file.rebuilds().is_none() {
@@ -95,7 +96,7 @@ impl Reproduction {
         }
         let index = stored::parse_stored(path, ReleaseIndex::parse(&stored::require(snapshot, path)?))?;
         let mut between = Vec::new();
-        if let Some(project) = snapshot.governing_project(path).filter(|_| !is_alone) {
+        if let Some(project) = project.filter(|_| !is_alone) {
             let by_then = |(_, facts): &(usize, EntryFacts)| {
                 facts.retrieved_at.is_some_and(|at| at <= index.mirrored_on)
             };
@@ -159,14 +160,17 @@ impl Reproduction {
     }
 }
 
-/// The entries of the history of a release's project, with their numbers. A first signers file has no others beside it.
-fn list_entries(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Vec<(usize, EntryFacts)>, ReadError> {
-    let Some(project) = snapshot.governing_project(path) else { return Ok(Vec::new()) };
-    let count = stored::history_len(snapshot, &project);
+/// The entries of a project's history, with their numbers. A first signers file has no others beside it.
+fn list_entries(
+    snapshot: &impl Snapshot,
+    project: Option<&RepoPath>,
+) -> Result<Vec<(usize, EntryFacts)>, ReadError> {
+    let Some(project) = project else { return Ok(Vec::new()) };
+    let count = stored::history_len(snapshot, project);
     if count < 2 {
         return Ok(Vec::new());
     }
-    Ok((1..).zip(stored::history_facts(snapshot, &project, count)?).collect())
+    Ok((1..).zip(stored::history_facts(snapshot, project, count)?).collect())
 }
 
 /// Compares each file that a builder names with the index. `None` if the index has no such file, or no such digest.
