@@ -6,7 +6,7 @@ pub mod checks;
 pub mod model {
     //! The specification as a model in memory, played against the real server.
     //!
-    //! The model (`spec`) is written only from the API specification and the decisions. It shares keys and digests with the
+    //! The model (`rulebook`) is written only from the API specification and the decisions. It shares keys and digests with the
     //! server's `core`, but no rule. A sequence of requests grows from bytes (`Choices`); most of them succeed. The model
     //! compares each answer and, at the end, every stored file, byte for byte.
 
@@ -15,8 +15,8 @@ pub mod model {
     mod cast;
     mod generate;
     mod request;
+    mod rulebook;
     mod server;
-    mod spec;
 
     use crate::model::act::Player;
     pub use crate::model::{act::Played, cast::Choices, server::Server};

@@ -12,7 +12,7 @@ use crate::model::cast::{
 };
 use crate::model::generate::{How, PublishedSigners, choose_checksums, choose_signers};
 use crate::model::request::{DAY, MINUTE, Proof, Request, SECOND, Signing, choose_proof};
-use crate::model::spec::{Config, ExpectedAnswer, Project, Proposing, Spec, ok, refuse};
+use crate::model::rulebook::{Config, ExpectedAnswer, Project, Proposing, Spec, ok, refuse};
 use crate::model::{generate, server::Server, server::ServerAnswer};
 
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::model::cast::{Choices, PEOPLE, Person, Spelling, canonical, choose_spelling, encode};
-use crate::model::spec::{ExpectedAnswer, Spec, ok, refuse};
+use crate::model::rulebook::{ExpectedAnswer, Spec, ok, refuse};
 use crate::model::{act::Player, act::SentRequest, act::compare, generate, request::Request};
 
 /// The most objections in one answer.

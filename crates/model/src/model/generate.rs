@@ -12,7 +12,7 @@ use crate::model::cast::{
     pending_signers, signature,
 };
 use crate::model::request::{MINUTE, SECOND};
-use crate::model::spec::{
+use crate::model::rulebook::{
     Config, ModelGroup, ModelIndex, ModelIndexState, ModelProposal, ModelRole, Objecting, Project, Published,
     Rebuilding, Revoking, SignedPath, Spec, Submitted, Vetoing, Withdrawing,
 };

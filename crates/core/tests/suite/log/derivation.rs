@@ -1,9 +1,11 @@
 //! The status map as the changes of real decisions make it.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use countersign_core::log::record::{LoggedState, Record, project_key, release_key};
-use countersign_core::log::{status::LoggedRelease, status::StatusFault, status::Statuses, trie::EMPTY};
+use countersign_core::log::{
+    status::LoggedRelease, status::StatusFault, status::Statuses, tree::leaf_hash, trie::EMPTY,
+};
 use countersign_core::values::{bounds::NEWEST_RELEASES, digest::Sha512};
 use countersign_core::{documents::layout, rules::snapshot::Change};
 use countersign_testing::evidence::{OTHER_PROJECT, founded, founders, index_path, rotated, successors};
@@ -31,6 +33,11 @@ impl Derived {
         self.records.extend(records.clone());
         // What a cache of the records gives at the next start.
         assert_eq!(Statuses::of_records(self.records.clone()).root(), self.statuses.root());
+        let keys: BTreeSet<_> = self.records.iter().map(|record| record.leaf().0).collect();
+        assert_eq!(self.statuses.count(), keys.len() as u64);
+        for (key, hash) in records.iter().map(Record::leaf) {
+            assert!(self.statuses.holds(&(key, hash)) && !self.statuses.holds(&(key, leaf_hash(b"other"))));
+        }
         records
     }
 }

@@ -32,6 +32,8 @@ fn the_example_of_c2sp_is_read_verified_and_written() {
     assert_eq!(signed.text(), "This is an example message.\n");
     assert_eq!(signed.signers(std::slice::from_ref(&key)).unwrap()[0].key, key);
     assert_eq!(signed.to_string(), EXAMPLE);
+    let lines = NoteSignature::parse_lines(EXAMPLE.split_once("\n\n").unwrap().1.as_bytes()).unwrap();
+    assert_eq!((lines.len(), lines[0].name()), (1, "example.com/foo"));
 }
 
 #[test]

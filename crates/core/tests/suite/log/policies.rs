@@ -43,6 +43,17 @@ const NESTED: &str = "log L99; witness a W1; witness b W2; witness c W3; group x
     group y any d e; witness f W6; group z all x y f; quorum z";
 
 #[test]
+fn a_quorum_is_said_in_words() {
+    for (short, words) in [
+        (NESTED, Some("3 of (2 of a, b, c), (1 of d, e), f")),
+        ("log L99; witness a W1; quorum a", Some("a")),
+        ("log L99; quorum none", None),
+    ] {
+        assert_eq!(policy(short).quorum_text().as_deref(), words, "{short}");
+    }
+}
+
+#[test]
 fn the_example_of_c2sp_counts_as_it_says() {
     let policy = policy(
         "log L99 https://log.example/; witness X1 W1; witness X2 W2; witness X3 W3; group X-witnesses 2 X1 X2 X3; \

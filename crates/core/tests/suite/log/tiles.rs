@@ -23,6 +23,17 @@ fn tiles_have_the_names_of_the_specification() {
     }
 }
 
+#[test]
+fn a_tile_needs_the_leaves_below_it_and_has_one_spelling() {
+    let needed = |kind, number, there| TileName::new(kind, number, there).needed();
+    assert_eq!(needed(TileKind::Entries, 2, 517), Some(517));
+    assert_eq!(needed(TileKind::Hashes { level: 1 }, 2, 517), Some(517 * 256));
+    assert_eq!(needed(TileKind::Hashes { level: 8 }, 0, 1), None, "more than numbers can count");
+    for other in ["entries/000.p/0", "entries/00", "entries/0000", "entries/0a1", "64/000", "x/000"] {
+        assert_eq!(TileName::parse(other), None, "{other}");
+    }
+}
+
 proptest! {
     #![proptest_config(countersign_testing::steady())]
 

@@ -3,8 +3,8 @@
 use std::{cell::RefCell, collections::HashMap, ops::Range};
 
 use countersign_core::log::tree::{
-    BadProof, Hash, Tree, TreeHead, empty_root, leaf_hash, node_hash, parse_hash, verify_consistency,
-    verify_inclusion, write_hash,
+    BadProof, Hash, Tree, TreeHead, empty_root, leaf_hash, node_hash, parse_hash, proves_fork,
+    verify_consistency, verify_inclusion, write_hash,
 };
 use ct_merkle::mem_backed_tree::MemoryBackedTree;
 
@@ -160,8 +160,17 @@ fn every_consistency_is_proven_as_defined_and_no_tampered_proof_holds() {
             if old < new {
                 assert!(verify_consistency(&heads[new], &heads[old], &proof).is_err(), "{new} to {old}");
             }
+            // The same proof shows that the new tree does not begin with another old one.
+            let forks = proves_fork(&other(&heads[old]), &heads[new], &proof);
+            assert_eq!(forks, old < new && old > 0 && !old.is_power_of_two(), "{old} to {new}");
+            assert!(!proves_fork(&heads[old], &heads[new], &proof), "{old} to {new}");
+            assert!(!proves_fork(&other(&heads[old]), &other(&heads[new]), &proof), "{old} to {new}");
+            assert!(!proves_fork(&other(&heads[new]), &heads[old], &proof), "{new} to {old}");
         }
     }
+    // Two roots of one size need no proof.
+    let (other, path) = (TreeHead { size: 3, root: leaf_hash(b"other") }, [hashes(3)[2], naive.mth(0..2)]);
+    assert!(!proves_fork(&other, &heads[3], &path));
     assert_eq!(tree.consistency(3, 2), None);
     assert_eq!(tree.consistency(0, SIZES as u64 + 1), None);
 }

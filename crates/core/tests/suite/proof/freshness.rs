@@ -1,20 +1,23 @@
 //! The staple as a document, and that no change of it proves anything else. The lies that are made with more care are
 //! vectors.
 
-use std::sync::LazyLock;
+use std::{sync::LazyLock, time::Duration};
 
 use countersign_core::documents::transparency::WitnessGroup;
 use countersign_core::log::note::NoteSignature;
 use countersign_core::log::record::{LoggedState, ProjectRecord, Record, ReleaseRecord};
 use countersign_core::log::{policy::Policy, status::Statuses, tree::leaf_hash, trie::TrieSibling};
-use countersign_core::proof::freshness::{Freshness, LogTrust, StapleError, StapleSubject, verify};
+use countersign_core::proof::freshness::{
+    Freshness, LogTrust, StapleError, StapleSubject, age, count_cosigned, is_too_old, verify,
+};
 use countersign_core::proof::{bundle::Bundle, bundle::Staple, verify as release};
 use countersign_core::values::bounds::{KEY_NAME_BYTES, POLICY_ENTRIES, STAPLE_BYTES};
 use countersign_core::values::verifier_key::{ML_DSA_SIGNATURE_BYTES, VerifierKey};
 use countersign_core::values::{digest::Sha512, path::RepoPath};
 use countersign_testing::evidence::{founded, good, index_path, noon};
 use countersign_testing::{
-    INDEX, PROJECT, assert_mentions, documents::KINDS, few, ml_dsa_cosign, ml_dsa_key, path, steady,
+    INDEX, PROJECT, assert_mentions, documents::KINDS, few, ml_dsa_cosign, ml_dsa_key, path, shifted_seconds,
+    steady,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -79,6 +82,13 @@ fn freshness_says_what_was_proven() {
 }
 
 #[test]
+fn a_proof_is_as_old_as_the_clock_says_and_one_from_ahead_is_from_now() {
+    let (hour, later) = (Duration::from_secs(3_600), shifted_seconds(noon(), 3_600));
+    assert_eq!((age(noon(), later), age(later, noon())), (hour, Duration::ZERO));
+    assert!(!is_too_old(noon(), later, hour) && is_too_old(noon(), later, hour - Duration::from_secs(1)));
+}
+
+#[test]
 fn a_witness_that_cosigns_with_two_keys_is_counted_once_and_by_its_newest_time() {
     let log = log();
     let mut cosigned = log.cosigned(&[(1, now() - 30)]);
@@ -95,6 +105,11 @@ fn a_witness_that_cosigns_with_two_keys_is_counted_once_and_by_its_newest_time()
     let fresh = judged(vec![witness(1).0, second.clone(), third.clone()]).unwrap();
     assert_eq!(fresh.as_of.unwrap().unix_seconds(), noon().unix_seconds() - 20);
     assert_eq!((fresh.quorum.cosigned, fresh.quorum.witnesses, fresh.cosignatures.len()), (2, 2, 3));
+    assert_eq!(fresh.quorum.replaying, None, "the policy names no witness that replays");
+    let keys = vec![witness(1).0, second.clone(), third.clone()];
+    let counting = Policy::of_groups(policy().log_keys().remove(0), &[WitnessGroup::new(2, keys)]).unwrap();
+    let counted = count_cosigned(&cosigned.note(), &policy().log_keys()[0], &counting, noon()).unwrap();
+    assert_eq!(counted, (fresh.as_of, fresh.quorum));
     let refused = judged(vec![witness(1).0, second, witness(2).0]);
     let Err(StapleError::TooFewWitnesses(count)) = refused else { panic!("{refused:?}") };
     assert_eq!((count.cosigned, count.witnesses, count.needed), (1, 2, 2));

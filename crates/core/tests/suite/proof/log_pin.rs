@@ -63,7 +63,7 @@ fn the_largest_checkpoint_is_remembered_and_reads_back() {
     for note in [&small, &large, &small, &log(5).cosigned(&[]).note()] {
         store.remember_log(&path(PROJECT), &log_key(), note, noon());
     }
-    assert_eq!(store.logs[&log_key().to_string()].checkpoint, large.to_string());
+    assert_eq!(store.log_pin(&log_key()).unwrap().checkpoint, large.to_string());
     assert_eq!(TrustStore::parse(&store.write()).unwrap(), store);
     assert_eq!(store.check_log(&path(PROJECT), &log_key()), Ok(()));
     // Another log of the project; and another key for the origin, which is wrong for every project.

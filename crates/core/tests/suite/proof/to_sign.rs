@@ -31,6 +31,7 @@ fn an_index_is_signed_and_nothing_but_it() {
     let text = good().index;
     let to_sign = index_request(&text).check().expect("an index");
     assert_eq!((to_sign.path(), to_sign.project()), (&path(INDEX), &path(PROJECT)));
+    assert_eq!(to_sign.signature_count(), 1);
     assert!(matches!(&to_sign.subject, Subject::Release { index, .. } if *index == release_index("v1")));
     let digest = Sha512::of(text.as_bytes());
     let (submission, seen) = sign(&to_sign, &alice());
@@ -45,6 +46,7 @@ fn a_proposal_is_signed_with_its_metadata() {
         let request = proposal_of(&past);
         let to_sign = request.check().expect("a proposal");
         assert_eq!((to_sign.path(), to_sign.project()), (&path(PENDING), &path(PROJECT)));
+        assert_eq!((request.is_first(), to_sign.signature_count()), (past.history.entries.len() == 1, 2));
         let (submission, seen) = sign(&to_sign, &bob());
         assert_eq!(seen.len(), 2);
         for (file, text) in &request.files {
@@ -286,6 +288,7 @@ fn a_release_is_signed_in_the_formats_that_its_signers_ask_for() {
     assert_eq!(to_sign.asked_formats(), [OtherFormat::Ssh]);
     let formats = to_sign.formats().expect("digests of all files");
     let sums = render_sha256sums(&release_index("v1")).expect("digests of all files");
+    assert_eq!(formats.openpgp_count(), Some(release_index("v1").published_files.len()));
     for format in OtherFormat::ALL {
         let text = formats.sign(format, &alice().public_key(), &[], |message| {
             Ok::<_, Infallible>(message.sign_with(&alice()))

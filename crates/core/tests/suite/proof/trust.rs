@@ -78,6 +78,16 @@ fn the_same_history_passes_and_a_longer_one_too() {
 }
 
 #[test]
+fn a_pin_has_exactly_the_history_that_was_accepted() {
+    let store = accepted(&rotated(PROJECT));
+    assert!(pin(&store).has(&rotated(PROJECT).history));
+    let remarked = rotated(PROJECT).with(1, |entry| entry.metadata.push(' '));
+    for other in [founded(PROJECT), replaced(), remarked] {
+        assert!(!pin(&store).has(&other.history));
+    }
+}
+
+#[test]
 fn what_is_accepted_is_remembered_link_by_link() {
     let mut store = TrustStore::default();
     store.accept(&proven(&rotated(PROJECT)), AsOf::Earlier, origin(), at("2026-03-01T00:00:00.75Z")).unwrap();
@@ -229,6 +239,7 @@ fn a_revocation_once_seen_is_remembered_when_the_server_hides_it() {
         revoked_at: noon(),
     };
     assert_eq!(seen(pin, &hidden), Some(&expected));
+    assert_eq!(store.seen_revocation(&hidden), Some(&expected));
     // Another release of the project is not meant.
     let other = evidence(&founded(PROJECT), &index_path("v2"), &release_index("v2"), &[&alice(), &bob()]);
     assert_eq!(seen(pin, &artifact(&other)), None);

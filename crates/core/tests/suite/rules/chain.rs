@@ -133,6 +133,8 @@ fn a_copy_that_the_history_does_not_hold_is_a_fault_of_ours() {
 fn a_fault_names_its_entry_and_the_key() {
     let fault = |past: Past| {
         let error = chain::verify(&past.history, &path(PROJECT)).expect_err("the chain verifies");
+        let named = format!("entry {} of the signers history: ", error.entry);
+        assert!(error.to_string().starts_with(&named), "{error}");
         (error.entry, error.fault)
     };
     let older = signers("2025-12-31T00:00:00Z").artifact(1, [&alice()]);

@@ -36,6 +36,13 @@ fn a_proposal_counts_its_conditions_in_the_way_that_has_begun_and_is_nearest() {
     assert_eq!(count(public([&alice()])), (1, 3), "alice counts in the old file and in the new one");
     assert_eq!(count(public([&dave(), &carol()])), (2, 2));
     assert_eq!(count(public([&alice(), &mallory()])), (1, 3));
+    // Dave alone is the nearer way once both have begun, and each way is counted by itself.
+    let admins = &consent.conditions()[0];
+    for (signed, collected, needed) in
+        [(public([]), 0, 2), (public([&alice()]), 1, 2), (public([&alice(), &dave()]), 1, 1)]
+    {
+        assert_eq!(Tally::of_condition(admins, &signed), Tally { collected, needed });
+    }
     let first = Consent { current: None, proposed: &proposed };
     assert_eq!(Tally::of_consent(&first, &public([&alice()])), Tally { collected: 1, needed: 2 });
 }

@@ -7,8 +7,8 @@ use countersign_core::{documents::signatures::FormatTexts, values::digest::Sha51
 use crate::model::cast::{
     JsonNode, Person, active_signers, canonical, index_in, object, pending_signers, text,
 };
-use crate::model::spec::propose::time;
-use crate::model::spec::state::{
+use crate::model::rulebook::propose::time;
+use crate::model::rulebook::state::{
     Activated, ModelAgreement, ModelIndex, ModelIndexState, ModelObjection, ModelProposal, RevocationOf,
     Signatures, Spec,
 };

@@ -7,8 +7,8 @@ use serde_json::json;
 
 use crate::model::cast::{JsonNode, Person, base64, canonical, object, text};
 use crate::model::request::{DAY, MINUTE, SECOND};
-use crate::model::spec::signers::{Config, is_complete, people_of, required};
-use crate::model::spec::state::{
+use crate::model::rulebook::signers::{Config, is_complete, people_of, required};
+use crate::model::rulebook::state::{
     ExpectedAnswer, ModelAgreement, ModelIndex, ModelIndexState, ModelProposal, Project, Published,
     Signatures, Spec, ok, refuse, refuse_saying, signed_by,
 };

@@ -6,9 +6,11 @@ use countersign_core::values::key::encode_base64;
 use serde_json::{Value, json};
 
 use crate::model::cast::Person;
-use crate::model::spec::signers::{accepted, people_of};
-use crate::model::spec::state::{ExpectedAnswer, ModelIndexState, Project, Spec, ok, refuse, refuse_saying};
-use crate::model::spec::{files::history, propose::time, sign::SignedPath};
+use crate::model::rulebook::signers::{accepted, people_of};
+use crate::model::rulebook::state::{
+    ExpectedAnswer, ModelIndexState, Project, Spec, ok, refuse, refuse_saying,
+};
+use crate::model::rulebook::{files::history, propose::time, sign::SignedPath};
 
 impl Spec {
     pub(crate) fn status(&self, path: &str, caller: Person) -> ExpectedAnswer {

@@ -6,9 +6,9 @@ use countersign_core::documents::signatures::FormatTexts;
 use serde_json::json;
 
 use crate::model::cast::{PEOPLE, Person, format_text, signature};
-use crate::model::spec::propose::time;
-use crate::model::spec::signers::{accepted, is_complete, is_met, people_of};
-use crate::model::spec::state::{
+use crate::model::rulebook::propose::time;
+use crate::model::rulebook::signers::{accepted, is_complete, is_met, people_of};
+use crate::model::rulebook::state::{
     Activated, ExpectedAnswer, ModelAgreement, ModelIndexState, Signatures, Spec, ok, refuse, refuse_saying,
     signed_by,
 };

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use countersign_core::documents::signatures::FormatTexts;
 use serde_json::Value;
 
-use crate::model::{cast::Person, request::MINUTE, request::Proof, request::SECOND, spec::signers::Config};
+use crate::model::{
+    cast::Person, request::MINUTE, request::Proof, request::SECOND, rulebook::signers::Config,
+};
 
 /// All that the server knows, within the part that a run uses.
 #[derive(Debug, Clone, Default)]

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use crate::model::cast::{Person, canonical, index_in, public, signature};
 use crate::model::request::{MINUTE, SECOND};
-use crate::model::spec::state::{
+use crate::model::rulebook::state::{
     ExpectedAnswer, ModelIndex, ModelIndexState, ModelObjection, ModelObjections, ModelRebuild, ModelVeto,
     Project, Published, RevocationOf, Signatures, Spec, ok, refuse, refuse_saying, signed_by,
 };
-use crate::model::spec::{
+use crate::model::rulebook::{
     sign::SignedPath, signers::Config, signers::ModelGroup, signers::is_met, signers::people_of,
 };
 
