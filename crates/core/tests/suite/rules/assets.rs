@@ -8,7 +8,7 @@ use countersign_core::rules::decide::sign::sign;
 use countersign_core::values::bounds::{COLLECTING_BYTES, JOURNAL_ENTRY_FILES};
 use countersign_testing::{
     INDEX, PENDING, PROJECT, Signers, World, alice, assert_mentions, at, bob, carol, dave, key, mallory,
-    path, public, published, release, signers,
+    path, public, published, release, shifted_seconds, signers,
 };
 
 fn team() -> Signers {
@@ -48,6 +48,15 @@ fn revoked() -> World {
 
 fn index(world: &World) -> ReleaseIndex {
     ReleaseIndex::parse(&world.repo.bytes(INDEX)).expect("an index")
+}
+
+#[test]
+fn an_index_has_the_time_of_its_change_for_a_minute() {
+    let now = active().now.to_whole_seconds();
+    let written = release("v1", "one").write_index(&path(PROJECT), now).unwrap();
+    for (later, is_of) in [(-1, false), (0, true), (1, true), (60, true), (61, false)] {
+        assert_eq!(written.is_of(shifted_seconds(now, later)), is_of, "{later}");
+    }
 }
 
 #[test]

@@ -37,6 +37,15 @@ fn assert_in_the_way(world: &mut World, project: &str, other: &str) {
 }
 
 #[test]
+fn a_proposal_counts_as_retrieved_at_the_time_of_its_change() {
+    let world = World::new();
+    let (proposal, later) = (proposal_for(&world, PROJECT), shifted_seconds(world.now, 5));
+    let moved = proposal.retrieved_at(later);
+    assert_eq!(moved.origin.retrieved_at, later.to_whole_seconds());
+    assert_eq!(moved.origin.retrieval_url, proposal.origin.retrieval_url);
+}
+
+#[test]
 fn a_registration_stores_the_exact_bytes_its_origin_and_the_request_and_everyone_has_to_sign() {
     let mut world = World::new();
     let proposed = world.register(&team(), &alice()).unwrap();

@@ -2,10 +2,10 @@
 
 use std::{cell::Cell, sync::Arc};
 
-use countersign_core::rules::snapshot::{Change, ReadError, Snapshot};
-use countersign_core::rules::{stored, stored::ReleaseState};
+use countersign_core::rules::snapshot::{Change, ReadError, Scratch, Snapshot};
+use countersign_core::rules::{decide::proposal::Proposal, stored, stored::ReleaseState};
 use countersign_core::{documents::layout, values::path::RepoPath, values::time::Timestamp};
-use countersign_testing::{INDEX, PROJECT, path};
+use countersign_testing::{INDEX, PENDING, PROJECT, World, alice, bob, path, release, signers};
 
 /// A history of so many entries, and how often it was asked for one.
 struct Entries {
@@ -59,6 +59,43 @@ fn the_entries_of_a_history_are_counted_without_asking_for_each() {
 }
 
 /// What Git would not keep as it is cannot be told from a change that someone else made.
+#[test]
+fn files_in_memory_answer_as_a_repository_does() {
+    let team = |time| signers(time).artifact(2, [&alice(), &bob()]);
+    let mut world = World::with(&team("2026-01-31T10:00:00Z"), &[&alice(), &bob()]);
+    world.release_signed_by(&[&alice(), &bob()]);
+    world.add_release(&release("v2", "two"), &alice()).unwrap();
+    world.update(&team("2026-02-01T10:00:00Z"), &alice()).unwrap();
+    let host = "https/github.com/443";
+    for new in ["Acme/app", "acme/other", "acme/app2"].map(|name| path(&format!("{host}/{name}"))) {
+        // The first overlaps, and is refused.
+        let proposal = world.proposal(&team("2026-02-01T10:00:00Z"), &alice());
+        let _ = world.register_proposal(&Proposal { project: new, ..proposal });
+    }
+    let mut all = Scratch::default();
+    world.repo.names().iter().for_each(|name| all.put(path(name), world.repo.bytes(name)));
+    let mut scratch = Scratch::default();
+    scratch.absorb(&all, |file| file.is_inside(&path(host)));
+    scratch.absorb(&Scratch::default(), |_| true);
+    let (mut overlapping, mut waiting) = (0, 0);
+    for dir in
+        ["https", host, "https/github.com/443/acme", PROJECT, "https/github.com/443/ACME/APP", PENDING, INDEX]
+    {
+        let dir = path(dir);
+        assert_eq!(scratch.files_below(&dir), world.repo.files_below(&dir), "{dir}");
+        assert_eq!(scratch.projects_overlapping(&dir), world.repo.projects_overlapping(&dir), "{dir}");
+        assert_eq!(scratch.pending_registrations(&dir), world.repo.pending_registrations(&dir), "{dir}");
+        assert_eq!(scratch.collecting_indexes(&dir), world.repo.collecting_indexes(&dir), "{dir}");
+        overlapping += scratch.projects_overlapping(&dir).len();
+        waiting += scratch.pending_registrations(&dir).len();
+    }
+    assert!(overlapping > 5 && waiting > 3, "{overlapping} {waiting}");
+    assert_eq!(scratch.collecting_indexes(&path(PROJECT)).len(), 1);
+    for (name, file) in world.repo.names().into_iter().map(|name| (name, path(name))) {
+        assert_eq!(scratch.read(&file).unwrap(), Some(world.repo.bytes(name)));
+    }
+}
+
 #[test]
 fn a_message_is_recorded_without_nul_and_with_one_line_break_at_its_end() {
     let recorded = |message: &str| Change::new(message).recorded_message();
