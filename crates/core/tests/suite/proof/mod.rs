@@ -3,6 +3,7 @@ pub(crate) mod freshness;
 mod log_pin;
 mod replaced;
 pub(crate) mod state_lie;
+mod states;
 mod to_object;
 mod to_revoke;
 mod to_sign;

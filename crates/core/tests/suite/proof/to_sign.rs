@@ -11,8 +11,8 @@ use countersign_core::rules::{chain::ChainFault, chain::VerifiedChain, stored};
 use countersign_core::values::other_format::{OtherFormat, ReleaseSums};
 use countersign_core::values::{digest::Sha512, key::SecretKey, path::RepoPath};
 use countersign_testing::evidence::{
-    OTHER_PROJECT, Past, first_release, founded, founders, good, index_path, index_text, noon, release_index,
-    revocation_document, rotated, signed_by, successors, with_signature,
+    OTHER_PROJECT, Past, file, first_release, founded, founders, good, index_path, index_text, noon,
+    release_index, revocation_document, rotated, signed_by, successors, with_signature,
 };
 use countersign_testing::signing::{files_of, index_request, proposal_of, sign, sign_at};
 use countersign_testing::{
@@ -288,7 +288,14 @@ fn a_release_is_signed_in_the_formats_that_its_signers_ask_for() {
     assert_eq!(to_sign.asked_formats(), [OtherFormat::Ssh]);
     let formats = to_sign.formats().expect("digests of all files");
     let sums = render_sha256sums(&release_index("v1")).expect("digests of all files");
-    assert_eq!(formats.openpgp_count(), Some(release_index("v1").published_files.len()));
+    assert_eq!(formats.openpgp_count(), Some(1));
+    let mut larger = release_index("v1");
+    larger
+        .published_files
+        .push(file("b.tar.gz", "https://github.com/acme/app/releases/download/v1/b.tar.gz", "b"));
+    let larger = SigningRequest { history: past.history.clone(), ..index_request(&index_text(&larger)) };
+    let larger = larger.check().expect("an index");
+    assert_eq!(larger.formats().expect("digests of all files").openpgp_count(), Some(2));
     for format in OtherFormat::ALL {
         let text = formats.sign(format, &alice().public_key(), &[], |message| {
             Ok::<_, Infallible>(message.sign_with(&alice()))

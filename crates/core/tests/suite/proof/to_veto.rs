@@ -77,6 +77,7 @@ fn what_is_no_veto_of_this_proposal_is_not_signed() {
     for kind in KINDS.iter().filter(|kind| kind.name != "veto") {
         let refused = refusal(&proposal, kind.example_text());
         assert!(matches!(refused, ToStateError::Document { .. }), "{}: {refused:?}", kind.name);
+        assert!(refused.to_string().contains("it is not a veto"), "{refused}");
     }
     assert!(matches!(refusal(&proposal, "2026##x##{}".to_owned()), ToStateError::Document { .. }));
 }
