@@ -115,6 +115,10 @@ fn what_is_known_stays_as_it_is_whatever_lists_say() {
     let refused = NotTaken::OtherKey { listed: other.key.clone().into(), known: first.key.clone().into() };
     assert_eq!(known.take(&other), Err(refused));
     assert_eq!(known.logs().collect::<Vec<_>>(), [&first]);
+    let new = listed("two.example", 2, 24);
+    assert_eq!(known.take(&new), Ok(true));
+    known.forget_new(&new);
+    assert_eq!(known.logs().collect::<Vec<_>>(), [&first]);
     assert_eq!(KnownLogs::parse(known.write().as_bytes()).unwrap(), known);
     // What it has written itself it must understand.
     assert!(KnownLogs::parse(b"logs/v0\nvkey x\nqpd 1\ncontact y\n").is_err());

@@ -4,7 +4,7 @@ use countersign_core::documents::layout;
 use countersign_core::proof::state::{State, StateSubject};
 use countersign_core::rules::snapshot::{Scratch, Snapshot as _};
 use countersign_core::rules::{stored, stored::collected_signatures};
-use countersign_core::values::path::RepoPath;
+use countersign_core::values::{other_format::OtherFormat, path::RepoPath};
 use countersign_testing::{
     INDEX, PENDING, PROJECT, Signers, World, alice, bob, key, path, public, release, signers,
 };
@@ -17,7 +17,7 @@ fn team(time: &str) -> Signers {
 fn waiting() -> World {
     let mut world = World::with(&team("2026-01-31T10:00:00Z"), &[&alice(), &bob(), &key(7)]);
     world.add_release(&release("v1", "one"), &alice()).expect("a release");
-    world.sign(INDEX, &alice()).expect("a signature");
+    world.submit(&world.submission_with(&alice(), &[OtherFormat::Ssh])).expect("a signature");
     world.object(Some("not my build"), &bob()).expect("an objection");
     world.state(&world.rebuild(), &key(7)).expect("a rebuild");
     world.update(&team("2026-02-01T10:00:00Z"), &alice()).expect("an update");
@@ -76,6 +76,7 @@ fn a_release_keeps_what_was_signed_about_it() {
     assert_eq!(collected_signatures(&kept, &index).expect("signatures").signers(), public([&alice()]));
     assert_eq!(stored::objections(&kept, &index).expect("objections").entries.len(), 1);
     assert!(!stored::rebuilds(&kept, &index).expect("rebuilds").is_empty());
+    assert_eq!(stored::other_formats(&kept, &index).expect("formats").entries.len(), 1);
     let mut other = state;
     other.files.get_mut(&index).expect("the index").push(' ');
     let kept = files(&other);
@@ -85,11 +86,19 @@ fn a_release_keeps_what_was_signed_about_it() {
 }
 
 #[test]
-fn a_complete_release_has_no_file_of_rebuilds_that_no_one_stated() {
-    let mut world = World::with(&signers("2026-01-31T10:00:00Z").artifact(1, [&alice()]), &[&alice()]);
+fn a_complete_release_keeps_rebuilds_and_a_begun_revocation() {
+    let team = signers("2026-01-31T10:00:00Z").artifact(1, [&alice()]).builders(1, [&key(7)]).rebuilt(&["*"]);
+    let mut world = World::with(&team.revocation(2, [&alice(), &bob()]), &[&alice(), &bob(), &key(7)]);
     world.release_signed_by(&[&alice()]);
+    let index = path(INDEX);
     let kept = files(&state(&world, INDEX));
-    assert!(kept.contains(&path(INDEX)) && !kept.contains(&layout::rebuilds_of(&path(INDEX))));
+    assert!(kept.contains(&index) && !kept.contains(&layout::rebuilds_of(&index)));
+    world.state(&world.rebuild(), &key(7)).expect("a rebuild");
+    assert!(!stored::rebuilds(&files(&state(&world, INDEX)), &index).expect("rebuilds").is_empty());
+    let begun = world.revoke_request(&world.revocation_document("a bad build"), &bob());
+    world.revoke(&begun).expect("a begun revocation");
+    let signed = stored::begun_signatures(&files(&state(&world, INDEX)), &index).expect("signatures");
+    assert_eq!(signed.signers(), public([&bob()]));
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! An objector is no oracle (D34): what is not an objection to this release gets no signature.
 
-use countersign_core::documents::{history::History, statement::Objection, statement::StatementKind};
+use countersign_core::documents::history::History;
+use countersign_core::documents::statement::{Objection, Rebuild, StatementKind};
 use countersign_core::proof::to_sign::SigningRequest;
 use countersign_core::proof::to_state::{StatementRequest, ToStateError};
 use countersign_core::rules::stored;
 use countersign_core::values::{digest::Sha512, json};
 use countersign_testing::evidence::good;
 use countersign_testing::signing::{files_of, index_request};
-use countersign_testing::{INDEX, PROJECT, alice, at, bob, documents, path};
+use countersign_testing::{INDEX, PROJECT, alice, at, bob, documents, path, rebuild_of};
 
 fn request(text: Option<&str>) -> StatementRequest {
     about(INDEX, good().index, good().history, text)
@@ -41,6 +42,23 @@ fn an_objection_to_this_release_is_signed_and_nothing_but_it() {
         let digest = Sha512::of(body.text.as_bytes());
         bob().public_key().verify(&digest, &body.signature).expect("over the document");
         assert_eq!((body.file_path, body.public_key), (path(INDEX), bob().public_key()));
+    }
+}
+
+#[test]
+fn a_rebuild_is_of_this_release_and_its_files() {
+    let (index, right) = (path(INDEX), rebuild_of(&path(INDEX), &good().index));
+    let elsewhere = Rebuild { rebuild_of: path(&INDEX.replace("v1", "v2")), ..right.clone() };
+    let of_others = Rebuild { subject_digest: Sha512::of(b"another index"), ..right.clone() };
+    for (document, is_right) in [(right, true), (elsewhere, false), (of_others, false)] {
+        let text = String::from_utf8(document.write()).expect("our documents are text");
+        let (history, text_of_index) = (good().history, good().index);
+        let request =
+            StatementRequest::of_release(StatementKind::Rebuild, index.clone(), text_of_index, history, text);
+        match request.check() {
+            Ok(_) => assert!(is_right),
+            Err(error) => assert!(!is_right && matches!(error, ToStateError::OtherFile { .. }), "{error}"),
+        }
     }
 }
 

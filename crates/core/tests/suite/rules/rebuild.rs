@@ -252,6 +252,7 @@ fn what_the_signers_wanted_when_a_release_was_made_is_wanted_after_a_rotation_to
         world.add_release(&release, &alice()).expect("a release");
     };
     add(&mut world, "v1");
+    assert!(read(&world, INDEX).is_some_and(|found| found.is_lacking()));
     world.pass(60);
     // The rotation takes the release with it, and names no builders any more.
     world.rotate(&team("2026-02-01T10:00:00Z"), &[&carol()]);

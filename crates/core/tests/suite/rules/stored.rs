@@ -66,6 +66,7 @@ fn files_in_memory_answer_as_a_repository_does() {
     world.release_signed_by(&[&alice(), &bob()]);
     world.add_release(&release("v2", "two"), &alice()).unwrap();
     world.update(&team("2026-02-01T10:00:00Z"), &alice()).unwrap();
+    world.pass(60);
     let host = "https/github.com/443";
     for new in ["Acme/app", "acme/other", "acme/app2"].map(|name| path(&format!("{host}/{name}"))) {
         // The first overlaps, and is refused.

@@ -43,6 +43,17 @@ fn a_proposal_counts_its_conditions_in_the_way_that_has_begun_and_is_nearest() {
     {
         assert_eq!(Tally::of_condition(admins, &signed), Tally { collected, needed });
     }
+    // The fewest signatures that are left, not the fewest in all or by share.
+    let (three, five) = (public([&alice(), &bob(), &dave()]), public([&alice(), &bob(), &carol(), &dave()]));
+    let plain = signers("2026-01-31T10:00:00Z").artifact(1, [&alice()]);
+    let team = plain.clone().admin(3, [&alice(), &bob(), &carol()]).master(3, [&dave(), &key(5), &key(6)]);
+    let large = plain.admin(5, [&alice(), &bob(), &carol(), &key(5), &key(6)]).master(2, [&dave(), &key(7)]);
+    for (team, signed, expected) in [(team, three, (2, 3)), (large, five, (1, 2))] {
+        let current = file(&team);
+        let consent = Consent { current: Some(&current), proposed: &proposed };
+        let Tally { collected, needed } = Tally::of_condition(&consent.conditions()[0], &signed);
+        assert_eq!((collected, needed), expected);
+    }
     let first = Consent { current: None, proposed: &proposed };
     assert_eq!(Tally::of_consent(&first, &public([&alice()])), Tally { collected: 1, needed: 2 });
 }
