@@ -31,7 +31,7 @@ pub struct Reproduction {
 
 impl Reproduction {
     /// Judges statements that verify, and are about this index. Only what builders of the policy state counts, each by its
-    /// digests: who got something else counts against nothing (D261).
+    /// digests: who got something else counts against nothing (D262).
     pub fn judge(index: &ReleaseIndex, policy: &RebuildPolicy, stated: &RebuildsFile) -> Self {
         let covered = index.published_files.iter().filter(|file| policy.covers(file.file_name.as_str()));
         let mut files: BTreeMap<AssetName, BTreeSet<PublicKey>> =
