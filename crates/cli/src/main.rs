@@ -4,7 +4,7 @@ mod args;
 mod client;
 
 mod commands {
-    //! One file per command.
+    //! A file for each command. A small one shares the file of a relative.
 
     pub(crate) mod admin;
     pub(crate) mod catalogue;

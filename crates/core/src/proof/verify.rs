@@ -71,7 +71,7 @@ pub struct VerifiedArtifact {
     governing: usize,
     /// The artifact signers who signed, with the time at which the server says that it got their signatures.
     pub signed_by: BTreeMap<PublicKey, Timestamp>,
-    /// How far builders have reproduced it; `None` if its signers file names no builders.
+    /// How far builders have reproduced it; `None` if no signers file that counts names builders.
     pub reproduction: Option<Reproduction>,
 }
 

@@ -66,9 +66,9 @@ impl Reproduction {
         }
     }
 
-    /// Judges by every signers file that may refuse the release. Which file it was signed under, is the server's word, and signers
-    /// have signed when the index was made. So none from the newest that was fetched by that time to the one that it was signed
-    /// under must refuse it (D261). `between` are these, in whichever order they stand.
+    /// Judges by every signers file that may refuse the release (D261). Only the server says under which file it was signed.
+    /// Signers have signed when the index was made. So `between` has all files from the newest one fetched by that time to
+    /// the governing one, in any order. If one of them refuses the release, it is refused.
     pub fn judge_by_all<'a>(
         index: &ReleaseIndex,
         governing: &SignersFile,

@@ -1,6 +1,6 @@
 //! Revoking a complete file (spec §4.9; D20), vetoing a proposed signers file (D135, D136), and objecting to a release
-//! (D123–D125); `rebuild` has the fourth kind. Here is why a statement is refused, how its text and signature are read, how signatures of several keys on one
-//! text are collected, and what each kind changes.
+//! (D123–D125); `rebuild` has the fourth kind. Here is why a statement is refused, how its text and signature are read, how
+//! signatures of several keys on one text are collected, and what each kind changes.
 
 use std::{collections::BTreeSet, sync::Arc};
 
