@@ -473,7 +473,7 @@ impl IncidentListing {
 // Which keys are asked about, and what of a set of signatures is theirs.
 
 /// Keys that are no longer trusted, all together.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct IncidentQuestion {
     pub keys: BTreeSet<PublicKey>,
     /// The time from which on signatures count; without it all do.

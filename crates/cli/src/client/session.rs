@@ -44,11 +44,11 @@ pub(crate) struct Turn {
 }
 
 /// Runs what a client command does with a server.
-pub(crate) fn ask(
+pub(crate) fn ask<T>(
     global: GlobalArgs,
     output: Output,
-    command: impl AsyncFnOnce(&Session) -> Result<(), CliError>,
-) -> Result<(), CliError> {
+    command: impl AsyncFnOnce(&Session) -> Result<T, CliError>,
+) -> Result<T, CliError> {
     let session = Session::open(global, output)?;
     client_runtime()?.block_on(command(&session))
 }

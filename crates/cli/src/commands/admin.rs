@@ -18,8 +18,8 @@ use countersign_store::{nonces, nonces::NonceReset};
 use serde_json::{Value, json};
 
 use crate::args::{
-    AcceptLossArgs, AdminCommand, BlockArgs, DropArgs, FileArgs, GlobalArgs, LogCommand, LogInitArgs,
-    MirrorCommand, ProjectsArgs, TakeCheckpointArgs, WitnessCommand,
+    AcceptLossArgs, AdminCommand, BlockArgs, ClusterCommand, DropArgs, FileArgs, GlobalArgs, LogCommand,
+    LogInitArgs, MirrorCommand, ProjectsArgs, TakeCheckpointArgs, WitnessCommand,
 };
 use crate::commands::admin::socket::{
     find_data_dir, is_mirror, lock_stopped, open_stopped, read_settings, refuse_other_user,
@@ -35,8 +35,16 @@ pub(crate) fn run(command: AdminCommand, global: &GlobalArgs, output: Output) ->
         AdminCommand::Unblock(args) => change_blocks(args, output, Wish::Unblock),
         AdminCommand::Blocks(args) => show_blocks(args, output),
         AdminCommand::Stats(args) => show_stats(args, output),
-        AdminCommand::Cluster { command } => cluster::run(command, output),
-        AdminCommand::Log { command } => run_log(command, output, global.confirmation()),
+        AdminCommand::Cluster { command: ClusterCommand::Init(args) } => cluster::init(args, output),
+        AdminCommand::Cluster { command: ClusterCommand::Status(args) } => {
+            cluster::show_status(&args, output)
+        }
+        AdminCommand::Log { command: LogCommand::Init(args) } => init_log(args, output),
+        AdminCommand::Log { command: LogCommand::Status(files) } => show_log(files, output),
+        AdminCommand::Log { command: LogCommand::AcceptLoss(args) } => {
+            accept_loss(args, output, global.confirmation())
+        }
+        AdminCommand::Log { command: LogCommand::TakeCheckpoint(args) } => take_checkpoint(args, output),
         AdminCommand::ResetNonces(args) => reset_nonces(args, output, global.confirmation()),
         AdminCommand::Mirror { command: MirrorCommand::Resume(args) } => resume_mirror(args, output),
         AdminCommand::Witness { command: WitnessCommand::Resume(args) } => resume_witness(args, output),
@@ -116,7 +124,7 @@ fn drop_pending(args: DropArgs, output: Output) -> Result<(), CliError> {
     output.result(&text, &json!({ "dropped": project.as_str() }))
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Wish {
     Block,
     Unblock,
@@ -129,23 +137,25 @@ fn change_blocks(args: BlockArgs, output: Output, wish: Wish) -> Result<(), CliE
         project.and_then(|project| read_thing(project.as_str(), wish)).or(Err(error))
     })?;
     let what = thing.as_str().to_owned();
-    let request = match wish {
-        Wish::Block => AdminRequest::Block { what },
-        Wish::Unblock => AdminRequest::Unblock { what },
+    let (request, text, name) = match wish {
+        Wish::Block => (
+            AdminRequest::Block { what },
+            format!("The server refuses changes of {thing} from now on.\n"),
+            "blocked",
+        ),
+        Wish::Unblock => (
+            AdminRequest::Unblock { what },
+            format!("The server accepts changes of {thing} again.\n"),
+            "unblocked",
+        ),
     };
+    let value = json!({ name: thing.as_str() });
     if socket::ask(&path, &request)?.is_none() {
         let blocks = open_blocks(&lock_stopped(&path)?)?;
-        let changed = match wish {
-            Wish::Block => blocks.block(thing.clone()),
-            Wish::Unblock => blocks.unblock(thing.clone()),
-        };
+        let changed = if wish == Wish::Block { blocks.block(thing) } else { blocks.unblock(thing) };
         changed.map_err(|error| CliError::other(error.to_string(), socket::BLOCKS_HINT))?;
     }
-    let (text, name) = match wish {
-        Wish::Block => (format!("The server refuses changes of {thing} from now on.\n"), "blocked"),
-        Wish::Unblock => (format!("The server accepts changes of {thing} again.\n"), "unblocked"),
-    };
-    output.result(&text, &json!({ name: thing.as_str() }))
+    output.result(&text, &value)
 }
 
 /// What looks like a key or a file is never taken for a host, else a block would seem to be in force (D186).
@@ -298,15 +308,6 @@ fn reset_nonces(files: FileArgs, output: Output, confirmation: Confirmation) -> 
 
 /// The file of the log's key in the data directory, beside the checkpoints.
 const LOG_KEY_FILE: &str = "log/key";
-
-fn run_log(command: LogCommand, output: Output, confirmation: Confirmation) -> Result<(), CliError> {
-    match command {
-        LogCommand::Init(args) => init_log(args, output),
-        LogCommand::Status(files) => show_log(files, output),
-        LogCommand::AcceptLoss(args) => accept_loss(args, output, confirmation),
-        LogCommand::TakeCheckpoint(args) => take_checkpoint(args, output),
-    }
-}
 
 fn init_log(args: LogInitArgs, output: Output) -> Result<(), CliError> {
     let file = read_settings(&args.files)?;

@@ -6,7 +6,7 @@ use countersign_core::values::{path::RepoPath, shown::shown_text};
 use serde_json::json;
 
 use crate::args::{ConfigCommand, ConfigSetArgs, GlobalArgs, ScopeArgs, parse_duration};
-use crate::client::{ServerClient, session, session::Reader, targets::FORMS, targets::ReleaseName};
+use crate::client::{ServerClient, session, session::Reader, targets::ReleaseName};
 use crate::evidence::log_policy;
 use crate::keys::read_public_half;
 use crate::settings::client_config::{ClientConfigFile, Setting, SettingScope};
@@ -76,22 +76,14 @@ fn set(
                 .map_err(|error| error.with_hint("write it as https://HOST or http://HOST:PORT"))?;
             args.value.clone()
         }
-        Setting::Key => {
-            let path = absolute(&args.value);
-            read_public_half(&ClientConfigFile::resolve(Path::new(&path)))?;
-            path
+        Setting::Key => set_file(&args.value, |path| read_public_half(path).map(drop))?,
+        Setting::Policy => set_file(&args.value, |path| log_policy::read(path).map(drop))?,
+        Setting::MaxAge => {
+            let not_an_age =
+                |form| CliError::usage(format!("`{}` is not an age", shown_text(&args.value)), form);
+            parse_duration(&args.value).map_err(not_an_age)?;
+            args.value.clone()
         }
-        Setting::Policy => {
-            let path = absolute(&args.value);
-            log_policy::read(&ClientConfigFile::resolve(Path::new(&path)))?;
-            path
-        }
-        Setting::MaxAge => match parse_duration(&args.value) {
-            Ok(_) => args.value.clone(),
-            Err(form) => {
-                return Err(CliError::usage(format!("`{}` is not an age", shown_text(&args.value)), form));
-            }
-        },
     };
     let scope = scope_of(&args.scope, global, output)?;
     file.set(&scope, args.setting, Some(&value))?;
@@ -101,12 +93,14 @@ fn set(
     )
 }
 
-/// A path that means the same file from anywhere.
-fn absolute(path: &str) -> String {
-    match std::path::absolute(path) {
+/// A path that means the same file from anywhere, and leads to a file that `check` accepts.
+fn set_file(path: &str, check: impl FnOnce(&Path) -> Result<(), CliError>) -> Result<String, CliError> {
+    let path = match std::path::absolute(path) {
         Ok(absolute) if !path.starts_with("~/") => absolute.display().to_string(),
         Ok(_) | Err(_) => path.to_owned(),
-    }
+    };
+    check(&ClientConfigFile::resolve(Path::new(&path)))?;
+    Ok(path)
 }
 
 fn scope_of(args: &ScopeArgs, global: GlobalArgs, output: Output) -> Result<SettingScope, CliError> {
@@ -122,14 +116,9 @@ fn resolve_project(name: &str, global: GlobalArgs, output: Output) -> Result<Rep
     let name = ReleaseName::parse_project(name)?;
     let path = match name.written_path() {
         Some(path) => path,
-        None => {
-            let mut found = None;
-            session::ask(global, output, async |session| {
-                found = Some(session.find_path(&name, Reader::Signer).await?.path);
-                Ok(())
-            })?;
-            found.ok_or_else(|| CliError::usage("no project is named", FORMS))?
-        }
+        None => session::ask(global, output, async |session| {
+            Ok(session.find_path(&name, Reader::Signer).await?.path)
+        })?,
     };
     if path.names().next().is_some() {
         return Ok(path);

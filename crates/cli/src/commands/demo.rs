@@ -28,7 +28,7 @@ pub(crate) fn run(args: &DemoArgs, output: Output) -> Result<(), CliError> {
     demo.revoke()?;
     let seconds = begun.elapsed().as_secs_f32();
     demo.say(&format!("\nThat was all of it, in {seconds:.1} seconds."));
-    let kept = args.keep.then(|| demo.dir.display().to_string());
+    let kept = args.keep.then(|| demo.traces.dir.display().to_string());
     if output.is_json() {
         let (server, site) = (&demo.server_url, &demo.site);
         let value = json!({"seconds": seconds, "steps": demo.steps, "directory": kept, "server": server, "site": site});
@@ -49,7 +49,6 @@ struct Demo {
     site: String,
     project: String,
     steps: Vec<Value>,
-    dir: PathBuf,
     traces: Arc<Traces>,
 }
 
@@ -87,46 +86,32 @@ impl Drop for Demo {
     }
 }
 
-/// How much of a command's output is worth reading again.
-#[derive(Clone, Copy)]
-enum Detail {
-    All,
-    LastLine,
-}
-
 impl Demo {
     fn start(output: Output) -> Result<Self, CliError> {
         let program = std::env::current_exe().map_err(failed("this program cannot be found"))?;
         let dir = tempfile::Builder::new().prefix("countersign-demo-").tempdir();
         let dir = dir.map_err(failed("a temporary directory cannot be made"))?.keep();
-        let traces = Traces { servers: Mutex::default(), dir: dir.clone(), is_kept: AtomicBool::new(false) };
-        let mut demo = Self {
-            output,
-            program,
-            server_url: String::new(),
-            site: String::new(),
-            project: String::new(),
-            steps: Vec::new(),
-            dir,
-            traces: Arc::new(traces),
-        };
+        let traces = Arc::new(Traces { servers: Mutex::default(), dir, is_kept: AtomicBool::new(false) });
+        let (server_url, site, project, steps) = Default::default();
+        let mut demo = Self { output, program, server_url, site, project, steps, traces };
         demo.traces.remove_on_signal()?;
-        fs::create_dir_all(demo.dir.join("public/acme/app/svc.signers")).map_err(failed("no directory"))?;
+        fs::create_dir_all(demo.traces.dir.join("public/acme/app/svc.signers"))
+            .map_err(failed("no directory"))?;
         let serve =
             ["serve", "--dev", "--listen", "127.0.0.1:0", "--data-dir", "server", "--log-level", "error"];
         demo.server_url = demo.start_server(&serve)?;
         let site = demo.start_server(&["serve-files", "public", "--listen", "127.0.0.1:0"])?;
         demo.project = format!("{}/acme/app", site.replace("://", "/").replace(':', "/"));
         demo.site = format!("{site}/acme/app");
-        demo.say(&format!("A signing server and a file server run in {}.", demo.dir.display()));
-        demo.say(&format!("$ cd {}", demo.dir.display()));
+        demo.say(&format!("A signing server and a file server run in {}.", demo.traces.dir.display()));
+        demo.say(&format!("$ cd {}", demo.traces.dir.display()));
         demo.say(&format!("$ export COUNTERSIGN_SERVER={}", demo.server_url));
         Ok(demo)
     }
 
     /// Starts a server and waits for its first line, which has its address.
     fn start_server(&self, args: &[&str]) -> Result<String, CliError> {
-        let child = command(&self.program, &self.dir, args).stdout(Stdio::piped()).spawn();
+        let child = command(&self.program, &self.traces.dir, args).stdout(Stdio::piped()).spawn();
         let mut child = child.map_err(failed("this program cannot be started again"))?;
         let stdout = child.stdout.take();
         self.traces.servers.lock().unwrap_or_else(PoisonError::into_inner).push(child);
@@ -169,8 +154,8 @@ impl Demo {
     /// All are shown the same, so it is printed once.
     fn sign_all(&mut self, names: &[&str]) -> Result<(), CliError> {
         for (i, name) in names.iter().enumerate() {
-            let detail = if i == 0 { Detail::All } else { Detail::LastLine };
-            self.type_in_with(&["sign", "--all", "--yes", "--key", name], 0, detail)?;
+            let most_lines = if i == 0 { usize::MAX } else { 1 };
+            self.type_in_with(&["sign", "--all", "--yes", "--key", name], 0, most_lines)?;
         }
         Ok(())
     }
@@ -241,7 +226,7 @@ impl Demo {
             "\nServer and files stay until Ctrl-C. In another terminal:\n  cd {}\n  \
              export COUNTERSIGN_SERVER={} COUNTERSIGN_CONFIG_DIR=\"$PWD/config\"\n  \
              countersign status {}\n  git -C server/repo.git log --stat",
-            self.dir.display(),
+            self.traces.dir.display(),
             self.server_url,
             self.index()
         ));
@@ -259,9 +244,9 @@ impl Demo {
     }
 
     fn write(&self, file: &str, content: &str) -> Result<(), CliError> {
-        let path = self.dir.join(file);
+        let path = self.traces.dir.join(file);
         self.say(&format!("$ printf '{}' > {file}", content.replace('\n', "\\n")));
-        let dir = path.parent().unwrap_or(&self.dir);
+        let dir = path.parent().unwrap_or(&self.traces.dir);
         fs::create_dir_all(dir)
             .and_then(|()| fs::write(&path, content))
             .map_err(|error| CliError::file("written", &path, error))
@@ -269,31 +254,29 @@ impl Demo {
 
     fn copy(&self, from: &str, to: &str) -> Result<(), CliError> {
         self.say(&format!("$ cp {from} {to}"));
-        let to = self.dir.join(to);
-        fs::copy(self.dir.join(from), &to).map_err(|error| CliError::file("written", &to, error))?;
+        let to = self.traces.dir.join(to);
+        fs::copy(self.traces.dir.join(from), &to).map_err(|error| CliError::file("written", &to, error))?;
         Ok(())
     }
 
     /// Runs a command as a person would, and shows what that person would see.
     fn type_in(&mut self, args: &[&str], expected: i32) -> Result<(), CliError> {
-        self.type_in_with(args, expected, Detail::All)
+        self.type_in_with(args, expected, usize::MAX)
     }
 
-    fn type_in_with(&mut self, args: &[&str], expected: i32, detail: Detail) -> Result<(), CliError> {
+    /// Shows at most so many lines, the last ones.
+    fn type_in_with(&mut self, args: &[&str], expected: i32, most_lines: usize) -> Result<(), CliError> {
         let shown =
             format!("countersign {}", args.iter().map(|arg| quote(arg)).collect::<Vec<_>>().join(" "));
         self.say(&format!("$ {shown}"));
-        let finished = command(&self.program, &self.dir, args)
+        let finished = command(&self.program, &self.traces.dir, args)
             .env("COUNTERSIGN_SERVER", &self.server_url)
             .output()
             .map_err(failed("this program cannot be started again"))?;
         let Finished { status, stdout, stderr } = finished;
         let printed = [String::from_utf8_lossy(&stderr), String::from_utf8_lossy(&stdout)].concat();
         let lines: Vec<&str> = printed.lines().collect();
-        let hidden = match detail {
-            Detail::All => 0,
-            Detail::LastLine => lines.len().saturating_sub(1),
-        };
+        let hidden = lines.len().saturating_sub(most_lines);
         if hidden > 0 {
             self.say("  …");
         }

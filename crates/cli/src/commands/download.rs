@@ -194,13 +194,13 @@ async fn find_evidence(session: &Session, name: &ReleaseName) -> Result<FoundEvi
                 Ok(FoundEvidence { shown, file })
             }
             // It may be the address of a release's directory or of a project.
-            Err(error) => match name.written_path() {
-                Some(path) => match client.state(&path, StateQuestion::Newest).await? {
+            Err(error) => {
+                let Some(path) = name.written_path() else { return Err(error) };
+                match client.state(&path, StateQuestion::Newest).await? {
                     Some(shown) => choose_newest(session, &path, shown).await,
                     None => Err(error),
-                },
-                None => Err(error),
-            },
+                }
+            }
         };
     }
     find_release(session, name).await
@@ -230,15 +230,13 @@ fn is_project(path: &RepoPath) -> bool {
 /// The release that is named; of a project alone, its newest one (D77).
 pub(super) async fn find_release(session: &Session, name: &ReleaseName) -> Result<FoundEvidence, CliError> {
     let ServerPath { client, path, shown } = session.find_path(name, Reader::Downloader).await?;
-    if let Some(shown) = shown {
-        let shown = match name.tag {
-            Some(NamedTag::Latest) => {
-                let project = shown.project().clone();
-                pass_over_lacking(session, &project, shown).await?
-            }
-            Some(NamedTag::Tag(_)) | None => shown,
-        };
-        return FoundEvidence::of(shown);
+    match (shown, &name.tag) {
+        (Some(shown), Some(NamedTag::Latest)) => {
+            let project = shown.project().clone();
+            return FoundEvidence::of(pass_over_lacking(session, &project, shown).await?);
+        }
+        (Some(shown), Some(NamedTag::Tag(_)) | None) => return FoundEvidence::of(shown),
+        (None, _) => {}
     }
     // The page of a release means this one, and no release whose tag begins with its tag (D159).
     let is_page = matches!(&name.subject, NamedSubject::Url(url) if locate_release_page(url).is_some());
@@ -306,8 +304,8 @@ fn plan_all<'a>(args: &DownloadArgs, accepted: &'a Accepted) -> Result<Vec<Wante
     let wanted: Vec<&PublishedFile> =
         files.filter(|file| matches_any(&args.only, file.file_name.as_str())).collect();
     if wanted.is_empty() {
-        let names: Vec<String> =
-            artifact.index.published_files.iter().take(10).map(|file| shown_name(&file.file_name)).collect();
+        let files = artifact.index.published_files.iter().take(10);
+        let names: Vec<String> = files.map(|file| shown_name(&file.file_name)).collect();
         return Err(CliError::usage(
             format!("no file of {} fits --only", artifact.path),
             format!("the release has {}", names.join(", ")),

@@ -64,11 +64,9 @@ fn check_server(
     if checked.found > 0 {
         return Ok(checked);
     }
-    let bar = output.shows_progress().then(|| new_bar("checking commits {pos} {per_sec}"));
-    let last = client_runtime()?.block_on(fetch(client, dir, &mut copy, bar.as_ref()));
-    if let Some(bar) = bar {
-        bar.finish_and_clear();
-    }
+    let bar = new_bar("checking commits {pos} {per_sec}", output);
+    let last = client_runtime()?.block_on(fetch(client, dir, &mut copy, &bar));
+    bar.finish_and_clear();
     checked.commits += copy.checked();
     checked.notes.extend(copy.note());
     checked.head = copy.newest().unwrap_or(checked.head);
@@ -77,7 +75,7 @@ fn check_server(
         checked.notes.push(NOT_READ.to_owned());
         for violation in violations {
             if let Some(finding) = checked.add(violation.found_in(commit)) {
-                print_finding(finding, None, output);
+                print_finding(finding, &bar, output);
             }
         }
     }
@@ -96,7 +94,7 @@ async fn fetch(
     client: &ServerClient,
     dir: &Path,
     copy: &mut JournalCopy,
-    bar: Option<&ProgressBar>,
+    bar: &ProgressBar,
 ) -> Result<Copied, CliError> {
     let mut commits = Commits::after(client, copy.newest());
     let last = loop {
@@ -106,7 +104,7 @@ async fn fetch(
             Err(error) => break Err(unreadable(client, dir, copy.newest(), error)),
         };
         match copy.add(&entry) {
-            Ok(Copied::Added) => bar.iter().for_each(|bar| bar.inc(1)),
+            Ok(Copied::Added) => bar.inc(1),
             Ok(illegal @ Copied::Illegal { .. }) => break Ok(illegal),
             Err(error) => break Err(untrue(client, error)),
         }
@@ -124,14 +122,16 @@ fn no_temporary_dir(error: io::Error) -> CliError {
 }
 
 fn check(dir: &Path, since: Option<ObjectId>, output: Output) -> Result<Checked, CheckError> {
-    let bar = output.shows_progress().then(|| new_bar("checking commits {wide_bar} {pos}/{len} {eta}"));
+    let bar = new_bar("checking commits {wide_bar} {pos}/{len} {eta}", output);
     let checked = audit::walk::check(dir, since, speaks_for, &mut |event| match event {
-        AuditEvent::Progress { done, total } => show(bar.as_ref(), done, total),
-        AuditEvent::Found(finding) => print_finding(finding, bar.as_ref(), output),
+        AuditEvent::Progress { done, total } if done.is_multiple_of(COMMITS_PER_DRAW) => {
+            bar.set_length(total as u64);
+            bar.set_position(done as u64);
+        }
+        AuditEvent::Progress { .. } => {}
+        AuditEvent::Found(finding) => print_finding(finding, &bar, output),
     });
-    if let Some(bar) = bar {
-        bar.finish_and_clear();
-    }
+    bar.finish_and_clear();
     checked
 }
 
@@ -163,23 +163,17 @@ fn report(checked: Checked, server: Option<&ServerClient>, output: Output) -> Re
     Err(CliError::unverified(message, hint).with_details(to_json(&checked, server)))
 }
 
-fn new_bar(template: &str) -> ProgressBar {
-    let bar = ProgressBar::no_length();
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
-    }
-    bar
-}
-
-fn show(bar: Option<&ProgressBar>, done: usize, total: usize) {
-    if let Some(bar) = bar.filter(|_| done.is_multiple_of(COMMITS_PER_DRAW)) {
-        bar.set_length(total as u64);
-        bar.set_position(done as u64);
+/// A bar that is not drawn where none is wanted.
+fn new_bar(template: &str, output: Output) -> ProgressBar {
+    let bar = if output.shows_progress() { ProgressBar::no_length() } else { ProgressBar::hidden() };
+    match ProgressStyle::with_template(template) {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
     }
 }
 
 /// Prints a finding at once, so that a user who interrupts a long check has seen it.
-fn print_finding(finding: &Finding, bar: Option<&ProgressBar>, output: Output) {
+fn print_finding(finding: &Finding, bar: &ProgressBar, output: Output) {
     if output.is_json() {
         return;
     }
@@ -187,11 +181,7 @@ fn print_finding(finding: &Finding, bar: Option<&ProgressBar>, output: Output) {
     let mut text = format!("{} {commit}: {}", output.bad("commit"), shown_text(reason));
     files.iter().for_each(|file| text.push_str(&format!("\n  {}", shown_text(file))));
     // If the reader is gone, the exit code speaks.
-    let print = || drop(output.answer(&text, &Value::Null));
-    match bar {
-        Some(bar) => bar.suspend(print),
-        None => print(),
-    }
+    bar.suspend(|| drop(output.answer(&text, &Value::Null)));
 }
 
 fn to_json(checked: &Checked, server: Option<&ServerClient>) -> Value {

@@ -17,7 +17,7 @@ use crate::client::{ServerClient, targets::short_form};
 use crate::commands::keygen::{MadeKey, check_absent};
 use crate::commands::{signers::make_plain, status::project::list_json};
 use crate::settings::config_dir::write_new;
-use crate::words::output::{Output, ask_text, quote};
+use crate::words::output::{ask_text, quote};
 use crate::words::{error::CliError, error::shown_path, table::People};
 use crate::{keys, keys::PublicHalf, keys::read_public_half};
 
@@ -37,9 +37,9 @@ pub(crate) async fn run(session: &Session, args: &InitArgs) -> Result<(), CliErr
             Some(MadeKey::make(&session.global, &keygen)?)
         }
     };
-    let format = own.and_then(|own| own.format).unwrap_or(KeyFormat::Ed25519);
-    let own = own.map(|own| own.key).or(made.as_ref().map(|made| made.pair.public));
-    let you = own.zip(name).map(|(key, name)| Signer { key, name: Some(name), format });
+    let own = own.or(made.as_ref().map(|made| PublicHalf { key: made.pair.public, format: None }));
+    let you = name.map(|name| as_signer(own, &name)).transpose()?;
+    let own = own.map(|own| own.key);
     let signers = you.into_iter().chain(others).collect();
     let file = make_plain(Group { threshold, signers }, listed_servers(&client))?;
     // A key is written only for a file that is valid.
@@ -49,7 +49,7 @@ pub(crate) async fn run(session: &Session, args: &InitArgs) -> Result<(), CliErr
     write_new(target, &file.write(), 0o666)?;
     session.remember(path, &client);
 
-    let steps = Steps::new(session, &project, &client);
+    let steps = next_steps(session, &project, &client);
     let names = Names::of([&file]);
     let people = People { names: &names, you: own };
     let listed = names.in_order(file.keys());
@@ -64,7 +64,7 @@ pub(crate) async fn run(session: &Session, args: &InitArgs) -> Result<(), CliErr
         shown_text(&pages.url),
         rule_text(threshold, listed.len()),
         signers.concat(),
-        steps.text(pages)
+        describe_steps(&steps, pages)
     );
     let value = json!({
         "project_id": path.as_str(),
@@ -74,7 +74,7 @@ pub(crate) async fn run(session: &Session, args: &InitArgs) -> Result<(), CliErr
         "new_key_file": made.map(|path| path.display().to_string()),
         "signers": list_json(&listed),
         "threshold": threshold,
-        "next": [steps.publish, steps.register, steps.sign, steps.release],
+        "next": steps,
     });
     session.output.result(&text, &value)
 }
@@ -93,16 +93,16 @@ struct Answers {
 
 impl Answers {
     async fn gather(session: &Session, args: &InitArgs) -> Result<Self, CliError> {
-        let mut questions = Questions::new(session.output);
-        let project = find_project(&mut questions, args)?;
+        let is_terminal = io::stdin().is_terminal();
+        let mut questions = Questions { session, args, is_terminal, open: Vec::new() };
+        let project = questions.find_project()?;
         let path = project.as_ref().map(|project| &project.path);
-        let server = choose_server(&mut questions, session, path).await?;
+        let server = questions.choose_server(path).await?;
         let own = find_own_key(session, path)?;
-        let others = gather_signers(&mut questions, args, own)?;
+        let others = questions.gather_signers(own)?;
         let is_listed = own.is_some_and(|own| others.iter().any(|signer| signer.key == own.key));
-        let name = if is_listed { None } else { choose_name(&mut questions, args, own, &others)? };
-        let signers = others.len() + usize::from(!is_listed);
-        let threshold = choose_threshold(&mut questions, args, signers)?;
+        let name = if is_listed { None } else { questions.choose_name(own, &others)? };
+        let threshold = questions.choose_threshold(others.len() + usize::from(!is_listed))?;
         match (project, server, threshold) {
             (Some(project), Some(client), Some(threshold)) if is_listed || name.is_some() => {
                 Ok(Self { project, client, own, name, others, threshold })
@@ -113,17 +113,14 @@ impl Answers {
 }
 
 /// Asks on a terminal. Without one, it gathers what no flag says, so that one error names it all.
-struct Questions {
-    output: Output,
+struct Questions<'a> {
+    session: &'a Session,
+    args: &'a InitArgs,
     is_terminal: bool,
     open: Vec<(String, &'static str)>,
 }
 
-impl Questions {
-    fn new(output: Output) -> Self {
-        Self { output, is_terminal: io::stdin().is_terminal(), open: Vec::new() }
-    }
-
+impl Questions<'_> {
     /// `flag`: what answers the question beforehand. Returns `None` if no one can be asked.
     fn ask<T>(
         &mut self,
@@ -133,7 +130,7 @@ impl Questions {
         parse: impl Fn(&str) -> Result<T, CliError>,
     ) -> Result<Option<T>, CliError> {
         if self.is_terminal {
-            return ask_text(self.output, question, fallback, parse).map(Some);
+            return ask_text(self.session.output, question, fallback, parse).map(Some);
         }
         self.open.push((question.to_owned(), flag));
         Ok(None)
@@ -145,21 +142,124 @@ impl Questions {
             format!("{} No one can be asked: standard input is not a terminal", questions.join(" "));
         CliError::usage(message, format!("pass {}", flags.join(", ")))
     }
+
+    fn find_project(&mut self) -> Result<Option<Project>, CliError> {
+        match &self.args.url {
+            Some(url) => parse_project(url).map(Some),
+            None => {
+                let question = "Where is the project, as in https://github.com/acme/app?";
+                self.ask(question, None, "PROJECT_URL", parse_project)
+            }
+        }
+    }
+
+    /// A server that does not answer can be down for the moment, and nothing here needs it. So the user hears of it, and decides.
+    async fn choose_server(&mut self, project: Option<&RepoPath>) -> Result<Option<ServerClient>, CliError> {
+        let session = self.session;
+        let own = project.and_then(RepoPath::host).is_some_and(is_this_machine).then_some(OWN_SERVER);
+        let chosen = session.chosen_server(project).map(|server| server.address);
+        let Some(address) = chosen.or(own) else { return self.ask_server().await };
+        let client = ServerClient::new(address, session.output)?;
+        if let Err(error) = client.ping().await {
+            if chosen.is_none() && self.is_terminal {
+                return self.ask_server().await;
+            }
+            let address = client.address();
+            session.output.warn(&format!(
+                "warning: no signing server answers at {address}: {}. Check the address before you register the project.",
+                error.describe()
+            ));
+        }
+        Ok(Some(client))
+    }
+
+    async fn ask_server(&mut self) -> Result<Option<ServerClient>, CliError> {
+        let output = self.session.output;
+        let question = "Which signing server, as in https://sign.example.org?";
+        let open = |address: &str| ServerClient::new(address, output);
+        let mut silent = None;
+        loop {
+            let Some(client) = self.ask(question, None, "--server URL", open)? else { return Ok(None) };
+            let Err(error) = client.ping().await else { return Ok(Some(client)) };
+            let address = client.address();
+            if silent.as_ref() == Some(&address) {
+                return Ok(Some(client));
+            }
+            let error = error.with_hint("correct the address, or give the same one again to keep it");
+            output.show(&output.describe_error(&error));
+            silent = Some(address);
+        }
+    }
+
+    /// The others. Only a person who gave none is asked.
+    fn gather_signers(&self, own: Option<PublicHalf>) -> Result<Vec<Signer>, CliError> {
+        let mut signers: Vec<Signer> = Vec::new();
+        let parse = |text: &str, before: &[Signer]| {
+            let signer = keys::parse_signer(text)?;
+            check_together(before, &signer)?;
+            // A name that is given beforehand cannot be asked for again.
+            match &self.args.name {
+                Some(name) if own.is_none_or(|own| own.key != signer.key) => {
+                    check_together(std::slice::from_ref(&signer), &as_signer(own, name)?)?;
+                }
+                Some(_) | None => {}
+            }
+            Ok(signer)
+        };
+        for text in &self.args.signers {
+            let signer = parse(text, &signers)?;
+            signers.push(signer);
+        }
+        if !signers.is_empty() || !self.is_terminal {
+            return Ok(signers);
+        }
+        let question = "Another signer, as in bob=bob.pub? (Nothing if that is all.)";
+        loop {
+            let parse = |answer: &str| match answer {
+                "" => Ok(None),
+                answer => parse(answer, &signers).map(Some),
+            };
+            match ask_text(self.session.output, question, None, parse)? {
+                Some(signer) => signers.push(signer),
+                None => return Ok(signers),
+            }
+        }
+    }
+
+    fn choose_name(
+        &mut self,
+        own: Option<PublicHalf>,
+        others: &[Signer],
+    ) -> Result<Option<String>, CliError> {
+        const FLAG: &str = "--name NAME";
+        let parse = |name: &str| match name {
+            "" => Err(CliError::usage("your name is empty", format!("pass {FLAG}"))),
+            name => check_together(others, &as_signer(own, name)?).map(|()| name.to_owned()),
+        };
+        let user = env::var("USER").ok().filter(|user| !user.is_empty());
+        match &self.args.name {
+            Some(name) => parse(name).map(Some),
+            None => self.ask("What is your name in the signers file?", user.as_deref(), FLAG, parse),
+        }
+    }
+
+    /// More than half is offered: then no two releases can be signed by different people.
+    fn choose_threshold(&mut self, signers: usize) -> Result<Option<usize>, CliError> {
+        let parse = |answer: &str| check_threshold(answer, signers);
+        match (self.args.threshold, signers) {
+            (Some(threshold), _) => parse(&threshold.to_string()).map(Some),
+            (None, 1) => Ok(Some(1)),
+            (None, signers) => {
+                let question = format!("How many of the {signers} signers must sign a release?");
+                self.ask(&question, Some(&(signers / 2 + 1).to_string()), "--threshold N", parse)
+            }
+        }
+    }
 }
 
 struct Project {
     path: RepoPath,
     pages: ProjectPages,
-}
-
-fn find_project(questions: &mut Questions, args: &InitArgs) -> Result<Option<Project>, CliError> {
-    match &args.url {
-        Some(url) => parse_project(url).map(Some),
-        None => {
-            let question = "Where is the project, as in https://github.com/acme/app?";
-            questions.ask(question, None, "PROJECT_URL", parse_project)
-        }
-    }
 }
 
 fn parse_project(url: &str) -> Result<Project, CliError> {
@@ -183,51 +283,6 @@ fn parse_project(url: &str) -> Result<Project, CliError> {
     Ok(Project { path, pages })
 }
 
-/// A server that does not answer can be down for the moment, and nothing here needs it. So the user hears of it, and decides.
-async fn choose_server(
-    questions: &mut Questions,
-    session: &Session,
-    project: Option<&RepoPath>,
-) -> Result<Option<ServerClient>, CliError> {
-    let open = |address: &str| ServerClient::new(address, session.output);
-    let own = project.and_then(RepoPath::host).is_some_and(is_this_machine).then_some(OWN_SERVER);
-    let chosen = session.chosen_server(project).map(|server| server.address);
-    if let Some(address) = chosen.or(own) {
-        let client = open(address)?;
-        if let Err(error) = client.ping().await {
-            if chosen.is_none() && questions.is_terminal {
-                return ask_server(questions, &open).await;
-            }
-            let address = client.address();
-            session.output.warn(&format!(
-                "warning: no signing server answers at {address}: {}. Check the address before you register the project.",
-                error.describe()
-            ));
-        }
-        return Ok(Some(client));
-    }
-    ask_server(questions, &open).await
-}
-
-async fn ask_server(
-    questions: &mut Questions,
-    open: &impl Fn(&str) -> Result<ServerClient, CliError>,
-) -> Result<Option<ServerClient>, CliError> {
-    let question = "Which signing server, as in https://sign.example.org?";
-    let mut silent = None;
-    loop {
-        let Some(client) = questions.ask(question, None, "--server URL", open)? else { return Ok(None) };
-        let Err(error) = client.ping().await else { return Ok(Some(client)) };
-        let address = client.address();
-        if silent.as_ref() == Some(&address) {
-            return Ok(Some(client));
-        }
-        let error = error.with_hint("correct the address, or give the same one again to keep it");
-        questions.output.show(&questions.output.describe_error(&error));
-        silent = Some(address);
-    }
-}
-
 /// A client takes a server that a signers file names over https only (D227).
 fn listed_servers(client: &ServerClient) -> Vec<String> {
     Some(client.address()).filter(|server| server.starts_with("https://")).into_iter().collect()
@@ -241,45 +296,6 @@ fn find_own_key(session: &Session, project: Option<&RepoPath>) -> Result<Option<
     match keys::list_default(session.output).is_empty() {
         true => Ok(None),
         false => session.public_half_of(None, &[]).map(Some),
-    }
-}
-
-/// The others. Only a person who gave none is asked.
-fn gather_signers(
-    questions: &mut Questions,
-    args: &InitArgs,
-    own: Option<PublicHalf>,
-) -> Result<Vec<Signer>, CliError> {
-    let mut signers: Vec<Signer> = Vec::new();
-    let parse = |text: &str, before: &[Signer]| {
-        let signer = keys::parse_signer(text)?;
-        check_together(before, &signer)?;
-        // A name that is given beforehand cannot be asked for again.
-        match &args.name {
-            Some(name) if own.is_none_or(|own| own.key != signer.key) => {
-                check_together(std::slice::from_ref(&signer), &as_signer(own, name)?)?;
-            }
-            Some(_) | None => {}
-        }
-        Ok(signer)
-    };
-    for text in &args.signers {
-        let signer = parse(text, &signers)?;
-        signers.push(signer);
-    }
-    if !signers.is_empty() || !questions.is_terminal {
-        return Ok(signers);
-    }
-    let question = "Another signer, as in bob=bob.pub? (Nothing if that is all.)";
-    loop {
-        let parse = |answer: &str| match answer {
-            "" => Ok(None),
-            answer => parse(answer, &signers).map(Some),
-        };
-        match ask_text(questions.output, question, None, parse)? {
-            Some(signer) => signers.push(signer),
-            None => return Ok(signers),
-        }
     }
 }
 
@@ -298,41 +314,6 @@ fn as_signer(own: Option<PublicHalf>, name: &str) -> Result<Signer, CliError> {
     Ok(Signer { key, name: Some(name.to_owned()), format })
 }
 
-fn choose_name(
-    questions: &mut Questions,
-    args: &InitArgs,
-    own: Option<PublicHalf>,
-    others: &[Signer],
-) -> Result<Option<String>, CliError> {
-    const FLAG: &str = "--name NAME";
-    let parse = |name: &str| match name {
-        "" => Err(CliError::usage("your name is empty", format!("pass {FLAG}"))),
-        name => check_together(others, &as_signer(own, name)?).map(|()| name.to_owned()),
-    };
-    let user = env::var("USER").ok().filter(|user| !user.is_empty());
-    match &args.name {
-        Some(name) => parse(name).map(Some),
-        None => questions.ask("What is your name in the signers file?", user.as_deref(), FLAG, parse),
-    }
-}
-
-/// More than half is offered: then no two releases can be signed by different people.
-fn choose_threshold(
-    questions: &mut Questions,
-    args: &InitArgs,
-    signers: usize,
-) -> Result<Option<usize>, CliError> {
-    let parse = |answer: &str| check_threshold(answer, signers);
-    match (args.threshold, signers) {
-        (Some(threshold), _) => parse(&threshold.to_string()).map(Some),
-        (None, 1) => Ok(Some(1)),
-        (None, signers) => {
-            let question = format!("How many of the {signers} signers must sign a release?");
-            questions.ask(&question, Some(&(signers / 2 + 1).to_string()), "--threshold N", parse)
-        }
-    }
-}
-
 fn check_threshold(text: &str, signers: usize) -> Result<usize, CliError> {
     let threshold = text.parse().ok().filter(|threshold| (1..=signers).contains(threshold));
     threshold.ok_or_else(|| {
@@ -343,64 +324,49 @@ fn check_threshold(text: &str, signers: usize) -> Result<usize, CliError> {
     })
 }
 
-/// The commands that come next, with this project's names in them.
-struct Steps {
-    publish: String,
-    register: String,
-    sign: String,
-    release: String,
-}
-
-impl Steps {
-    fn new(session: &Session, project: &Project, client: &ServerClient) -> Self {
-        let Project { path: project, pages } = project;
-        let file = wire::SIGNERS_FILE;
-        let url = quote(&pages.signers_file(&find_branch().unwrap_or_else(|| "main".to_owned())));
-        let name = short_form(project, std::slice::from_ref(project));
-        // What the environment says, it says to the next commands as well.
-        let given = env::var_os("COUNTERSIGN_KEY");
-        let key = session.global.key.as_deref().filter(|key| given.as_deref() != Some(key.as_os_str()));
-        let key = key.map(|key| format!(" --key {}", quote(&key.display().to_string()))).unwrap_or_default();
-        // Registering makes it the project's server, for the commands behind it.
-        let is_other =
-            session.config.server_for(Some(project)).is_some_and(|set| !set.is_at(&client.address()));
-        let given = env::var_os("COUNTERSIGN_SERVER");
-        let named = session.named_server().filter(|_| is_other);
-        let server = named.filter(|named| given.as_deref() != Some(OsStr::new(named)));
-        let server = server.map(|server| format!(" --server {}", quote(server))).unwrap_or_default();
-        let publish = match pages.kind {
-            SourceKind::FileServer => format!("publish {file} as {url}"),
-            SourceKind::Github | SourceKind::Gitlab | SourceKind::Forgejo => {
-                format!("git add {file} && git commit -m 'Name the signers of our releases' && git push")
-            }
-        };
-        let release = match pages.release("v1.0") {
-            ReleaseAddress::Page(_) => format!("countersign release {name} v1.0{key}"),
-            ReleaseAddress::Checksums(url) => format!("countersign release --checksums {}{key}", quote(&url)),
-        };
-        Self {
-            publish,
-            register: format!("countersign register {url}{server}{key}"),
-            sign: format!("countersign sign {name}{key}"),
-            release,
+/// The commands that come next, with this project's names in them: they publish the file, register it, sign it, and
+/// release something.
+fn next_steps(session: &Session, project: &Project, client: &ServerClient) -> [String; 4] {
+    let Project { path: project, pages } = project;
+    let file = wire::SIGNERS_FILE;
+    let url = quote(&pages.signers_file(&find_branch().unwrap_or_else(|| "main".to_owned())));
+    let name = short_form(project, std::slice::from_ref(project));
+    // What the environment says, it says to the next commands as well.
+    let given = env::var_os("COUNTERSIGN_KEY");
+    let key = session.global.key.as_deref().filter(|key| given.as_deref() != Some(key.as_os_str()));
+    let key = key.map(|key| format!(" --key {}", quote(&key.display().to_string()))).unwrap_or_default();
+    // Registering makes it the project's server, for the commands behind it.
+    let is_other = session.config.server_for(Some(project)).is_some_and(|set| !set.is_at(&client.address()));
+    let given = env::var_os("COUNTERSIGN_SERVER");
+    let named = session.named_server().filter(|_| is_other);
+    let server = named.filter(|named| given.as_deref() != Some(OsStr::new(named)));
+    let server = server.map(|server| format!(" --server {}", quote(server))).unwrap_or_default();
+    let publish = match pages.kind {
+        SourceKind::FileServer => format!("publish {file} as {url}"),
+        SourceKind::Github | SourceKind::Gitlab | SourceKind::Forgejo => {
+            format!("git add {file} && git commit -m 'Name the signers of our releases' && git push")
         }
-    }
-
-    fn text(&self, pages: &ProjectPages) -> String {
-        let Self { publish, register, sign, release } = self;
-        let forge = match pages.kind {
-            SourceKind::FileServer => {
-                "\nOn a forge of your own, register the page that shows the file on its branch."
-            }
-            SourceKind::Github | SourceKind::Gitlab | SourceKind::Forgejo => "",
-        };
-        format!(
-            "Next:\n  1. {publish}\n  2. {register}\n  3. {sign}\n     Every signer does this once.\n\
-             Then, for each release: {release}{forge}"
-        )
-    }
+    };
+    let release = match pages.release("v1.0") {
+        ReleaseAddress::Page(_) => format!("countersign release {name} v1.0{key}"),
+        ReleaseAddress::Checksums(url) => format!("countersign release --checksums {}{key}", quote(&url)),
+    };
+    let register = format!("countersign register {url}{server}{key}");
+    [publish, register, format!("countersign sign {name}{key}"), release]
 }
 
+fn describe_steps([publish, register, sign, release]: &[String; 4], pages: &ProjectPages) -> String {
+    let forge = match pages.kind {
+        SourceKind::FileServer => {
+            "\nOn a forge of your own, register the page that shows the file on its branch."
+        }
+        SourceKind::Github | SourceKind::Gitlab | SourceKind::Forgejo => "",
+    };
+    format!(
+        "Next:\n  1. {publish}\n  2. {register}\n  3. {sign}\n     Every signer does this once.\n\
+             Then, for each release: {release}{forge}"
+    )
+}
 /// The branch of the working copy here, as Git notes it.
 fn find_branch() -> Option<String> {
     let head = fs::read_to_string(Path::new(".git/HEAD")).ok()?;

@@ -5,19 +5,18 @@ mod reading;
 mod replay;
 mod state;
 
-use std::{cell::RefCell, collections::BTreeMap, collections::BTreeSet};
+use std::{cell::RefCell, collections::BTreeSet};
 
-use countersign_core::documents::{layout, signers::SignersFile, transparency::Transparency};
+use countersign_core::documents::{layout, signers::SignersFile};
 use countersign_core::log::{checkpoint::SignedCheckpoint, note::Note, tree::TreeHead, tree::empty_root};
-use countersign_core::proof::log_pin::LogPin;
 use countersign_core::values::shown::{plural, shown_text};
 use countersign_core::values::{key::PublicKey, path::RepoPath, verifier_key::VerifierKey, wire::routes};
 use serde_json::{Value, json};
 
-use crate::client::{ServerClient, now, session::Session, state::StateQuestion, targets::find_project};
+use crate::client::{ServerClient, session::Session, state::StateQuestion, targets::find_project};
 use crate::commands::monitor::reading::{LogPart, Watching};
+use crate::commands::monitor::replay::StateReplay;
 use crate::commands::monitor::state::{Delivery, MonitorState, StateFile};
-use crate::commands::monitor::{lie::LyingLog, replay::StateReplay};
 use crate::commands::watch::until_interrupted;
 use crate::words::error::{CliError, ErrorKind, shown_path};
 use crate::{args::MonitorArgs, evidence::log_memory::LogSighting, evidence::log_memory::NotContinued};
@@ -108,6 +107,11 @@ fn finish_once(told: usize) -> Result<(), CliError> {
     ))
 }
 
+/// The tree of a log of which nothing was replayed.
+fn nothing_read() -> TreeHead {
+    TreeHead { size: 0, root: empty_root() }
+}
+
 struct Monitor<'a> {
     session: &'a Session,
     client: ServerClient,
@@ -127,39 +131,34 @@ impl Monitor<'_> {
     /// Tells what is new, and how much it was.
     async fn look(&self) -> Result<usize, CliError> {
         let before = self.file.read()?;
-        let (told, state) = self.follow(before).await?;
+        let note = self.client.checkpoint(routes::LOG_CHECKPOINT).await?.ok_or_else(|| self.no_log())?;
+        let (told, state) = match before {
+            Some(before) => self.go_on(before, &note).await?,
+            None => (0, self.begin(&note).await?),
+        };
         Ok(told + self.hear_witnesses(&state).await?)
     }
 
-    async fn follow(&self, before: Option<MonitorState>) -> Result<(usize, MonitorState), CliError> {
-        let note = self.client.checkpoint(routes::LOG_CHECKPOINT).await?.ok_or_else(|| self.no_log())?;
-        let Some(before) = before else { return Ok((0, self.begin(&note).await?)) };
-        let shown = self.open(&note, &before.key)?;
-        let pin = LogPin { seen_at: now()?, checkpoint: before.checkpoint.clone() };
-        let head = shown.checkpoint().head();
+    async fn go_on(&self, mut state: MonitorState, note: &Note) -> Result<(usize, MonitorState), CliError> {
+        let (key, to, pin) = (state.key.clone(), self.open(note, &state.key)?, state.pin()?);
         let seen = pin.head().map_err(|error| self.file.unusable(error.to_string()))?.head();
-        let sighting =
-            LogSighting { key: &before.key, note: &note, witnesses: &[], is_timed: false, consistency: None };
+        let sighting = LogSighting { key: &key, note, witnesses: &[], is_timed: false, consistency: None };
         // Before anything is read: two checkpoints that contradict each other are the strongest evidence.
         sighting.check_against(&pin, Some(&self.client)).await?;
-        if head.size <= seen.size && before.replay.is_some() {
-            return Ok((0, before));
+        if to.size <= seen.size && state.replay.is_some() {
+            return Ok((0, state));
         }
         // Before anything is read: new signers may not list the key any more.
-        let projects = self.list_projects(&before.projects).await?;
-        let mut transparency = before.transparency.clone();
-        transparency.extend(self.read_demands(projects.difference(&before.projects)).await?);
-        let replay = self.take_replay(&before)?;
-        let (from, after) = match &replay {
-            Some(_) => (seen, Some(before.commit.clone())),
-            None => (TreeHead { size: 0, root: empty_root() }, None),
-        };
-        let (client, key, told) = (&self.client, &before.key, seen.size);
-        let part = LogPart { client, key, note: &note, from, to: head, after, told };
-        let newest = part.after.clone().unwrap_or_default();
-        let watching = Watching { changes: Vec::new(), projects, key: self.key, transparency, newest };
+        self.add_projects(&mut state).await?;
+        let replay = self.take_replay(&state)?;
+        let mut from = seen;
+        if replay.is_none() {
+            state.commit.clear();
+            from = nothing_read();
+        }
+        let part = LogPart { client: &self.client, note, from, to, told: seen.size };
         let why = "by its own tiles, the log does not continue what was seen of it";
-        self.read(part, watching, replay, || sighting.forked(&pin, why)).await
+        self.read(part, state, replay, || sighting.forked(&pin, why)).await
     }
 
     /// Reads a part of the log under a checkpoint, tells what changed there, and remembers it. Gives how much changed.
@@ -167,25 +166,28 @@ impl Monitor<'_> {
     async fn read(
         &self,
         part: LogPart<'_>,
-        mut watching: Watching,
+        state: MonitorState,
         replay: Option<StateReplay>,
         contradiction: impl FnOnce() -> CliError,
     ) -> Result<(usize, MonitorState), CliError> {
-        let LogPart { client, key, note, to: TreeHead { size, .. }, .. } = part;
+        let mut watching = Watching { state, key: self.key, changes: Vec::new() };
         let mut replay = replay.unwrap_or_else(|| StateReplay::begin(&self.file.replay_file()));
         match part.read(&mut watching, &mut replay).await {
             Ok(None) => {}
-            Ok(Some(found)) => {
-                let log = LyingLog { client, key, note, size, replay: &replay };
-                return Err(log.accuse(found).await?);
-            }
+            Ok(Some(found)) => return Err(part.accuse(&watching.state.key, found, &replay).await?),
             Err(NotContinued::Contradiction(_)) => return Err(contradiction()),
             Err(NotContinued::Unknown(error)) => return Err(error),
         }
-        for change in &watching.changes {
+        let Watching { mut state, changes, .. } = watching;
+        for change in &changes {
             self.tell(&change.text(), &json!(change)).await?;
         }
-        Ok((watching.changes.len(), self.remember(key.clone(), note, watching, replay)?))
+        state.checkpoint = part.note.to_string();
+        state.replay = Some(replay.save()?);
+        self.file.write(&state)?;
+        replay.forget_files_before();
+        self.replay.replace(Some(replay));
+        Ok((changes.len(), state))
     }
 
     /// What was derived up to the state that is remembered.
@@ -205,54 +207,31 @@ impl Monitor<'_> {
         Ok(kept)
     }
 
-    fn remember(
-        &self,
-        key: VerifierKey,
-        note: &Note,
-        watching: Watching,
-        mut replay: StateReplay,
-    ) -> Result<MonitorState, CliError> {
-        let mark = replay.save()?;
-        let Watching { projects, transparency, newest: commit, .. } = watching;
-        let (checkpoint, mark) = (note.to_string(), Some(mark));
-        let state = MonitorState { key, checkpoint, commit, projects, transparency, replay: mark };
-        self.file.write(&state)?;
-        replay.forget_files_before();
-        self.replay.replace(Some(replay));
-        Ok(state)
-    }
-
     /// Tells of projects that newly lack the word of their witnesses, and gives how many lack it.
     async fn hear_witnesses(&self, state: &MonitorState) -> Result<usize, CliError> {
-        let pin = LogPin { seen_at: now()?, checkpoint: state.checkpoint.clone() };
-        let demands = &state.transparency;
-        let unwitnessed = lie::find_unwitnessed(&self.client, &state.key, &pin, demands).await?;
+        let unwitnessed = lie::find_unwitnessed(&self.client, state).await?;
         let lacking = unwitnessed.iter().map(|of| of.project.clone()).collect();
         let before = self.unwitnessed.replace(lacking);
         for new in unwitnessed.iter().filter(|of| !before.contains(&of.project)) {
-            self.tell(&new.text(), &new.json()).await?;
+            self.tell(&new.text(), &json!(new)).await?;
         }
         Ok(unwitnessed.len())
     }
 
     async fn begin(&self, note: &Note) -> Result<MonitorState, CliError> {
         let key = self.client.log_key().await?.ok_or_else(|| self.no_log())?;
-        let shown = self.open(note, &key)?;
-        let head = shown.checkpoint().head();
-        let projects = self.list_projects(&BTreeSet::new()).await?;
-        let transparency = self.read_demands(&projects).await?;
-        let names: Vec<String> = projects.iter().map(ToString::to_string).collect();
-        let (changes, newest) = (Vec::new(), String::new());
-        let watching = Watching { changes, projects, key: self.key, transparency, newest };
-        let from = TreeHead { size: 0, root: empty_root() };
-        let (client, told) = (&self.client, head.size);
-        let part = LogPart { client, key: &key, note, from, to: head, after: None, told };
+        let to = self.open(note, &key)?;
+        let (checkpoint, commit, projects, transparency, replay) = Default::default();
+        let mut state = MonitorState { key, checkpoint, commit, projects, transparency, replay };
+        self.add_projects(&mut state).await?;
+        let part = LogPart { client: &self.client, note, from: nothing_read(), to, told: to.size };
         let untrue = || reading::untrue_journal(&self.client, "its entries do not give its root");
-        let (_, state) = self.read(part, watching, None, untrue).await?;
+        let (_, state) = self.read(part, state, None, untrue).await?;
+        let names: Vec<String> = state.projects.iter().map(ToString::to_string).collect();
         self.session.output.note(&format!(
             "Following the log {} from size {} on, for {}. Each commit before gives the state that the log has.",
-            key.name(),
-            head.size,
+            state.key.name(),
+            to.size,
             if names.is_empty() {
                 "all projects that will list the key".to_owned()
             } else {
@@ -262,22 +241,26 @@ impl Monitor<'_> {
         Ok(state)
     }
 
-    /// What projects demand of logs, by the server's word. From then on the log itself tells of changes.
-    async fn read_demands(
-        &self,
-        projects: impl IntoIterator<Item = &RepoPath>,
-    ) -> Result<BTreeMap<RepoPath, Transparency>, CliError> {
-        let mut demands = BTreeMap::new();
-        for project in projects {
-            let signers = self.client.parsed(&layout::active_signers(project), SignersFile::parse).await?;
-            let demand = signers.as_ref().and_then(SignersFile::transparency).cloned();
-            demands.extend(demand.map(|demand| (project.clone(), demand)));
+    /// Watches also the projects that the user named, and those whose signers list the key now. What they demand of logs is the
+    /// server's word. From then on the log itself tells of changes.
+    async fn add_projects(&self, state: &mut MonitorState) -> Result<(), CliError> {
+        let mut projects = self.projects.clone();
+        if let Some(key) = &self.key {
+            projects.extend(self.client.key(key).await?.listed.into_iter().map(|listed| listed.project_id));
         }
-        Ok(demands)
+        for project in projects {
+            if state.projects.insert(project.clone()) {
+                let signers =
+                    self.client.parsed(&layout::active_signers(&project), SignersFile::parse).await?;
+                let demand = signers.as_ref().and_then(SignersFile::transparency).cloned();
+                state.transparency.extend(demand.map(|demand| (project, demand)));
+            }
+        }
+        Ok(())
     }
 
-    fn open(&self, note: &Note, key: &VerifierKey) -> Result<SignedCheckpoint, CliError> {
-        SignedCheckpoint::open(note, std::slice::from_ref(key), &[]).map_err(|error| {
+    fn open(&self, note: &Note, key: &VerifierKey) -> Result<TreeHead, CliError> {
+        let signed = SignedCheckpoint::open(note, std::slice::from_ref(key), &[]).map_err(|error| {
             CliError::unverified(
                 format!("the checkpoint of {} is not one of the log {}", self.client.address(), key.name()),
                 format!(
@@ -287,15 +270,8 @@ impl Monitor<'_> {
                 ),
             )
             .because(error)
-        })
-    }
-
-    async fn list_projects(&self, known: &BTreeSet<RepoPath>) -> Result<BTreeSet<RepoPath>, CliError> {
-        let mut projects: BTreeSet<RepoPath> = known.union(&self.projects).cloned().collect();
-        if let Some(key) = &self.key {
-            projects.extend(self.client.key(key).await?.listed.into_iter().map(|listed| listed.project_id));
-        }
-        Ok(projects)
+        })?;
+        Ok(signed.checkpoint().head())
     }
 
     async fn tell(&self, text: &str, value: &Value) -> Result<(), CliError> {

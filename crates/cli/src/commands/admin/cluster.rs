@@ -11,22 +11,14 @@ use countersign_store::sequence::{MAX_CLOCK_ERROR, PassedBatch};
 use countersign_store::{audit, journal::export::JournalBatches, machine::clock::Clock};
 use serde_json::{Value, json};
 
-use crate::args::{ClusterArgs, ClusterCommand};
-use crate::client::session;
 use crate::commands::admin::socket::{find_data_dir, open_stopped, read_settings};
 use crate::words::{error::CliError, output::Output, table::Table, table::seconds_text};
+use crate::{args::ClusterArgs, client::session};
 
 /// What the first node is called that no server has started yet.
 const SENDER: &str = "init";
 
-pub(super) fn run(command: ClusterCommand, output: Output) -> Result<(), CliError> {
-    match command {
-        ClusterCommand::Init(args) => init(args, output),
-        ClusterCommand::Status(args) => show_status(&args, output),
-    }
-}
-
-fn init(args: ClusterArgs, output: Output) -> Result<(), CliError> {
+pub(super) fn init(args: ClusterArgs, output: Output) -> Result<(), CliError> {
     let given = args.database();
     let (file, path) = find_data_dir(args.files)?;
     let database = find_database(&file, given)?;
@@ -60,7 +52,7 @@ fn check_history(path: &Path) -> Result<(), CliError> {
     ))
 }
 
-fn show_status(args: &ClusterArgs, output: Output) -> Result<(), CliError> {
+pub(super) fn show_status(args: &ClusterArgs, output: Output) -> Result<(), CliError> {
     // Who names the database need not be able to read the packaged configuration.
     let file = match args.database() {
         Some(_) => GivenSettings::read(args.files.config.as_deref())?,

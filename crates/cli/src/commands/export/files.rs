@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use countersign_core::values::shown::shown_within;
+use countersign_core::values::{digest::Sha512, key::Signature, shown::shown_within};
 
 use crate::settings::config_dir::{is_free, refuse_link, refuse_links_below, write};
 use crate::{evidence::download::Overwrite, words::error::CliError, words::error::shown_path};
@@ -22,6 +22,18 @@ pub(super) struct ExportedFile {
 impl ExportedFile {
     pub(super) fn new(name: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
         Self { name: name.into(), bytes: bytes.into() }
+    }
+
+    /// A raw signature on a digest: its 64 bytes, and of a FIDO key what these are a signature on.
+    pub(super) fn of_signature(
+        id: &str,
+        signature: &Signature,
+        digest: &Sha512,
+    ) -> impl Iterator<Item = Self> {
+        let bytes = Self::new(format!("signatures/{id}.sig"), *signature.ed25519_bytes());
+        let framed = signature.framed(digest);
+        let framed = framed.map(|framed| Self::new(format!("signatures/{id}.signed"), framed));
+        [bytes].into_iter().chain(framed)
     }
 }
 

@@ -67,17 +67,17 @@ pub(super) struct LeftOut {
 }
 
 impl Export {
-    /// Signatures on `SHA256SUMS`. The tools read their files leniently, so the script has the digest of every file that was
+    /// Signatures on `SHA256SUMS`, which comes first. The tools read their files leniently, so the script has the digest of every file that was
     /// exported.
     fn on_sums(
         release: &ExportedRelease<'_>,
         signatures: &FormatSignatures,
-        files: Vec<ExportedFile>,
+        mut files: Vec<ExportedFile>,
         mut script: ToolScript<'_>,
     ) -> Self {
-        let others = files.iter().filter(|file| file.name != SHA256SUMS);
-        let expected = others.map(|file| expect(&file.name, &file.bytes));
+        let expected = files.iter().map(|file| expect(&file.name, &file.bytes));
         script.expected = expected.chain(std::mem::take(&mut script.expected)).collect();
+        files.insert(0, ExportedFile::new(SHA256SUMS, release.sha256sums.as_str()));
         script.functions.push_str(PLAIN);
         let script = script.render(release, |signer| signatures.text_of(signer).map(|_| "signature"));
         Self { files, script, left_out: Vec::new() }
@@ -86,7 +86,7 @@ impl Export {
     /// `--for minisign`: signatures on `SHA256SUMS` as `minisign -V` reads them.
     pub(super) fn for_minisign(shown: &Shown, release: &ExportedRelease<'_>) -> Result<Self, CliError> {
         let signatures = FormatSignatures::find(shown, release, OtherFormat::Minisign)?;
-        let mut files = vec![ExportedFile::new(SHA256SUMS, release.sha256sums.as_str())];
+        let mut files = Vec::new();
         for signer in &release.signers {
             let key = write_public_key(&signer.signer.key);
             files.push(ExportedFile::new(format!("keys/{}.pub", signer.id), key));
@@ -124,10 +124,7 @@ impl Export {
             .signers
             .iter()
             .map(|signer| format!("{} namespaces=\"{NAMESPACE}\" {}\n", signer.id, spell(signer)));
-        let mut files = vec![
-            ExportedFile::new(SHA256SUMS, release.sha256sums.as_str()),
-            ExportedFile::new("allowed_signers", allowed.collect::<String>()),
-        ];
+        let mut files = vec![ExportedFile::new("allowed_signers", allowed.collect::<String>())];
         for signer in &release.signers {
             if let Some(text) = signatures.text_of(signer) {
                 files.push(ExportedFile::new(format!("signatures/{}.sig", signer.id), text));
@@ -158,10 +155,7 @@ impl Export {
                 signed.insert(*key, found);
             }
         }
-        let mut files = vec![
-            ExportedFile::new(SHA256SUMS, release.sha256sums.as_str()),
-            ExportedFile::new("SHA256SUMS.asc", armor("SIGNATURE", &packets)),
-        ];
+        let mut files = vec![ExportedFile::new("SHA256SUMS.asc", armor("SIGNATURE", &packets))];
         let mut add_keyring = |name: &str, keys: &mut dyn Iterator<Item = &PublicKey>| {
             let keyring: Vec<u8> = keys.filter_map(|key| certificates.get(key)).flatten().copied().collect();
             files.push(ExportedFile::new(format!("{name}.asc"), armor("PUBLIC KEY BLOCK", &keyring)));
@@ -198,33 +192,28 @@ impl Export {
             ExportedFile::new(wire::SIGNERS_FILE, release.signers_file),
             ExportedFile::new(SHA256SUMS, release.sha256sums.as_str()),
         ];
-        let mut is_touched = false;
         for ExportedSigner { id, signer, signature } in &release.signers {
             files.push(ExportedFile::new(format!("keys/{id}.pem"), pem(&signer.key)));
-            if let Some(signature) = signature {
-                files.push(ExportedFile::new(format!("signatures/{id}.sig"), *signature.ed25519_bytes()));
-                let framed = signature.framed(index_digest);
-                is_touched |= framed.is_some();
-                files.extend(framed.map(|bytes| ExportedFile::new(format!("signatures/{id}.signed"), bytes)));
-            }
+            let signature = signature.iter();
+            files.extend(signature.flat_map(|made| ExportedFile::of_signature(id, made, index_digest)));
         }
         let rebuilds = release.rebuilds.as_ref();
-        let mut is_stated = false;
         if let Some(rebuilds) = rebuilds {
             rebuilds.refuse_unreadable()?;
             files.extend(rebuilds.files(pem));
-            is_stated = !rebuilds.builders.is_empty();
-            is_touched |=
-                rebuilds.builders.iter().any(|builder| builder.said.signature.format() == KeyFormat::Fido);
         }
+        let builders = rebuilds.map(|rebuilds| rebuilds.builders.as_slice()).unwrap_or_default();
+        let signed = release.signers.iter().filter_map(|signer| signer.signature.as_ref());
+        let stated = builders.iter().map(|builder| &builder.said.signature);
+        let is_touched = signed.chain(stated).any(|signature| signature.format() == KeyFormat::Fido);
         let check: fn(&Signature) -> &'static str = |signature| match signature.format() {
             KeyFormat::Ed25519 => "signature",
             KeyFormat::Fido => "touched",
         };
         let expected =
             [expect("svc.signers.json", release.signers_file.as_bytes()), format!("index {index_digest}")];
-        let stated = rebuilds.map(|rebuilds| rebuilds.lines(spki_base64, check)).unwrap_or_default();
-        let expected = expected.into_iter().chain(stated).collect();
+        let rebuilt = rebuilds.map(|rebuilds| rebuilds.lines(spki_base64, check)).unwrap_or_default();
+        let expected = expected.into_iter().chain(rebuilt).collect();
         let script = ToolScript {
             needs: "OpenSSL 3",
             checks: "\
@@ -234,7 +223,7 @@ impl Export {
             functions: [
                 include_str!("openssl.sh"),
                 if is_touched { include_str!("fido.sh") } else { "" },
-                if is_stated { include_str!("rebuilds.sh") } else { "" },
+                if !builders.is_empty() { include_str!("rebuilds.sh") } else { "" },
             ]
             .concat(),
             expected,
@@ -253,7 +242,7 @@ fn add_openpgp_files(
     files: &mut Vec<ExportedFile>,
 ) -> Vec<LeftOut> {
     let published = &release.artifact.index.published_files;
-    let own = files.iter().map(|file| file.name.as_str()).chain([SCRIPT]);
+    let own = files.iter().map(|file| file.name.as_str()).chain([SCRIPT, SHA256SUMS]);
     let released = published.iter().map(|file| file.file_name.as_str());
     let mut taken: Vec<String> = own.chain(released).map(str::to_lowercase).collect();
     let mut left_out = Vec::new();

@@ -40,22 +40,18 @@ impl<'a> ExportedRebuilds<'a> {
         let reproduction = artifact.reproduction.as_ref()?;
         let listed =
             Names::of([&artifact.governing().signers]).in_order(reproduction.commits.keys().copied());
-        let (mut builders, mut left_out) = (Vec::new(), Vec::new());
-        for signer in listed {
-            let said = &evidence.rebuilds.entries[&signer.key];
+        let said = |signer: &Signer| &evidence.rebuilds.entries[&signer.key];
+        let is_readable = |signer: &Signer| {
             let mut agreed = reproduction.files.iter().filter(|(_, agreed)| agreed.contains(&signer.key));
-            let is_readable = shows(said, &artifact.index_digest.to_prefixed())
-                && agreed.all(|(name, _)| find_shown(artifact, name, said).is_some());
-            if is_readable {
-                builders.push(ExportedBuilder {
-                    id: format!("builder-{}", builders.len() + 1),
-                    signer,
-                    said,
-                });
-            } else {
-                left_out.push(signer);
-            }
-        }
+            shows(said(signer), &artifact.index_digest.to_prefixed())
+                && agreed.all(|(name, _)| find_shown(artifact, name, said(signer)).is_some())
+        };
+        let (readable, left_out): (Vec<_>, Vec<_>) = listed.into_iter().partition(is_readable);
+        let builders = readable.into_iter().zip(1..).map(|(signer, number)| {
+            let (id, said) = (format!("builder-{number}"), said(&signer));
+            ExportedBuilder { id, signer, said }
+        });
+        let builders = builders.collect();
         Some(Self { artifact, reproduction, builders, left_out })
     }
 
@@ -94,9 +90,7 @@ impl<'a> ExportedRebuilds<'a> {
             files.push(ExportedFile::new(format!("keys/{id}.pem"), pem(&signer.key)));
             files.push(ExportedFile::new(format!("rebuilds/{id}.json"), said.text.as_str()));
             files.push(ExportedFile::new(format!("rebuilds/{id}.json.sha512"), *digest.as_bytes()));
-            files.push(ExportedFile::new(format!("signatures/{id}.sig"), *said.signature.ed25519_bytes()));
-            let framed = said.signature.framed(&digest);
-            files.extend(framed.map(|bytes| ExportedFile::new(format!("signatures/{id}.signed"), bytes)));
+            files.extend(ExportedFile::of_signature(id, &said.signature, &digest));
         }
         files
     }
@@ -156,7 +150,8 @@ impl<'a> ExportedRebuilds<'a> {
     }
 }
 
-fn named(signer: &Signer) -> String {
+/// The name of a signer, and the key.
+pub(super) fn named(signer: &Signer) -> String {
     format!("{}, {}", shown_signer_name(signer).unwrap_or_else(|| "no name".to_owned()), signer.key)
 }
 

@@ -13,7 +13,7 @@ use countersign_explain::describe::release::RevocationDescription;
 use countersign_explain::words::{shown_signer_name, shown_url};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::commands::export::{files::comment, rebuilds::ExportedRebuilds};
+use crate::commands::export::{files::comment, rebuilds::ExportedRebuilds, rebuilds::named};
 use crate::words::error::CliError;
 
 const HEAD: &str = include_str!("head.sh");
@@ -111,18 +111,14 @@ impl<'a> ExportedRelease<'a> {
 }
 
 fn number_signers<'a>(artifact: &'a VerifiedArtifact, evidence: &Evidence) -> Vec<ExportedSigner<'a>> {
-    let mut signers: Vec<ExportedSigner<'_>> = Vec::new();
+    // A key that is in two groups is one signer.
+    let mut seen = BTreeSet::new();
     let members = artifact.governing().signers.artifact_groups().iter().flat_map(|group| &group.signers);
-    for signer in members {
-        // A key that is in two groups is one signer.
-        if signers.iter().any(|listed| listed.signer.key == signer.key) {
-            continue;
-        }
-        let id = format!("signer-{}", signers.len() + 1);
+    let signers = members.filter(|signer| seen.insert(signer.key)).zip(1..).map(|(signer, number)| {
         let signature = evidence.signatures.entries.get(&signer.key).map(|collected| collected.signature);
-        signers.push(ExportedSigner { id, signer, signature });
-    }
-    signers
+        ExportedSigner { id: format!("signer-{number}"), signer, signature }
+    });
+    signers.collect()
 }
 
 /// A tool's part of the script. The beginning and the end are the same for all.
@@ -211,8 +207,7 @@ impl ExportedSigner<'_> {
 
     /// The comment that says who it is.
     pub(super) fn comment(&self) -> String {
-        let name = shown_signer_name(self.signer).unwrap_or_else(|| "no name".to_owned());
         let state = if self.signature.is_some() { "" } else { ", has not signed" };
-        format!("{name}, {}{state}", self.signer.key)
+        format!("{}{state}", named(self.signer))
     }
 }

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use countersign_api::catalogue::{ReleaseState, SignedRelease, WaitingKind};
+use countersign_api::catalogue::{ReleaseState, ReleasesResponse, SignedRelease, WaitingKind};
 use countersign_core::documents::{history::History, layout, signers::SignersFile, signers::keys_of};
-use countersign_core::rules::{snapshot::Scratch, snapshot::Snapshot, stored};
+use countersign_core::rules::{snapshot::Scratch, snapshot::Snapshot};
 use countersign_core::values::bounds::{KEY_ENTRIES, LIST_ENTRIES};
 use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
 use countersign_explain::incident::{
@@ -29,8 +29,8 @@ pub(super) struct Fetched {
     pub(super) scope: ProjectReleases,
     /// What is to be found, and what could not be read.
     pub(super) findings: Findings,
-    /// The people who agreed to the listing of the keys, for each project of `scope`.
-    agreements: BTreeMap<RepoPath, ListingAgreement>,
+    /// The history of its signers, for each project of `scope`.
+    histories: BTreeMap<RepoPath, History>,
 }
 
 impl Fetched {
@@ -39,29 +39,25 @@ impl Fetched {
         args: &IncidentArgs,
         since: Option<Timestamp>,
     ) -> Result<Self, CliError> {
-        let question = IncidentQuestion { keys: BTreeSet::new(), since };
+        let question = IncidentQuestion { since, ..IncidentQuestion::default() };
         let mut fetched = Self {
             scratch: Scratch::default(),
             scope: ProjectReleases::new(),
             findings: Findings::new(question, session.known_projects()),
-            agreements: BTreeMap::new(),
+            histories: BTreeMap::new(),
         };
-        let mut histories = Vec::new();
         let mut clients: Vec<ServerClient> = Vec::new();
         for name in &args.projects {
             let name = ReleaseName::parse_project(name)?;
             let ServerPath { client, path, .. } = session.find_path(&name, Reader::Signer).await?;
-            histories.push((path.clone(), fetched.fetch_project(&client, &path).await?));
+            fetched.fetch_project(&client, &path).await?;
             fetched.findings.known.insert(path);
             if clients.iter().all(|known| known.address() != client.address()) {
                 clients.push(client);
             }
         }
-        let files: Vec<SignersFile> = histories.iter().flat_map(|(_, history)| list_files(history)).collect();
+        let files: Vec<SignersFile> = fetched.histories.values().flat_map(list_files).collect();
         fetched.findings.question.keys = resolve_keys(&args.keys.all(), &files)?;
-        for (project, history) in histories {
-            fetched.agreements.insert(project, ListingAgreement::of(&history, &fetched.findings.question));
-        }
         if args.projects.is_empty() {
             clients = session.clients(Reader::Signer)?;
         }
@@ -114,14 +110,11 @@ impl Fetched {
             }
         }
         for project in projects {
-            if anywhere && !self.scope.contains_key(&project) {
-                match self.fetch_project(client, &project).await {
-                    Ok(history) => {
-                        let agreement = ListingAgreement::of(&history, &self.findings.question);
-                        self.agreements.insert(project, agreement);
-                    }
-                    Err(error) => self.note_unread(&project, &error),
-                }
+            if anywhere
+                && !self.scope.contains_key(&project)
+                && let Err(error) = self.fetch_project(client, &project).await
+            {
+                self.note_unread(&project, &error);
             }
         }
         releases.extend(begun);
@@ -141,7 +134,7 @@ impl Fetched {
     fn in_order(&self) -> Vec<RepoPath> {
         let mut projects: Vec<RepoPath> = self.scope.keys().cloned().collect();
         projects.sort_by_cached_key(|project| {
-            (!self.findings.known.contains(project), self.agreements.get(project).copied(), project.clone())
+            (!self.findings.known.contains(project), self.agreement(project), project.clone())
         });
         projects
     }
@@ -159,7 +152,7 @@ impl Fetched {
             touched.iter().filter(|path| path.is_inside(project)).cloned().collect();
         let is_strangers = releases.is_empty()
             && !self.findings.known.contains(project)
-            && self.agreements.get(project) == Some(&ListingAgreement::None);
+            && self.agreement(project) == Some(ListingAgreement::None);
         let complete = self.are_builders(project).then_some(ReleaseState::Complete);
         for state in [ReleaseState::Collecting, ReleaseState::Revoked].into_iter().chain(complete) {
             let found = self.list_releases(client, project, state).await?;
@@ -187,14 +180,16 @@ impl Fetched {
         Ok(())
     }
 
+    /// The people who agreed to the listing of the keys.
+    fn agreement(&self, project: &RepoPath) -> Option<ListingAgreement> {
+        Some(ListingAgreement::of(self.histories.get(project)?, &self.findings.question))
+    }
+
     /// Whether one of the keys is or was a builder's in this project.
     fn are_builders(&self, project: &RepoPath) -> bool {
-        let entries = 1..=stored::history_len(&self.scratch, project);
-        let files = stored::history(&self.scratch, project, entries).map(|history| list_files(&history));
-        let is_builders = |file: &SignersFile| {
-            keys_of(file.builder_groups()).any(|key| self.findings.question.keys.contains(&key))
-        };
-        files.is_ok_and(|files| files.iter().any(is_builders))
+        let files = self.histories.get(project).map(list_files).unwrap_or_default();
+        let mut builders = files.iter().flat_map(|file| keys_of(file.builder_groups()));
+        builders.any(|key| self.findings.question.keys.contains(&key))
     }
 
     async fn list_signed(
@@ -204,20 +199,14 @@ impl Fetched {
     ) -> Result<Vec<SignedRelease>, CliError> {
         // Servers remember whole seconds.
         let since = self.findings.question.since.map(|since| since.to_whole_seconds().to_string());
-        let mut found: Vec<SignedRelease> = Vec::new();
-        let mut after: Option<String> = None;
-        loop {
-            let mut query: Vec<(&str, &str)> = Vec::new();
-            query.extend(since.as_deref().map(|since| ("since", since)));
-            query.extend(after.as_deref().map(|after| ("after", after)));
+        self.read_pages(async |after| {
+            let query = [("since", since.as_deref()), ("after", after)];
+            let query: Vec<_> = query.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
             let answer = client.signed_by(key, &query).await?;
             let last = answer.signed.last().map(|signed| signed.index_path.to_string());
-            found.extend(answer.signed);
-            after = self.next_page(answer.more, last, found.len());
-            if after.is_none() {
-                return Ok(found);
-            }
-        }
+            Ok((answer.signed, last, answer.more))
+        })
+        .await
     }
 
     /// Releases of a project in this state, which the keys need not have signed.
@@ -227,37 +216,37 @@ impl Fetched {
         project: &RepoPath,
         state: ReleaseState,
     ) -> Result<Vec<RepoPath>, CliError> {
-        let (mut found, mut after): (Vec<RepoPath>, Option<String>) = (Vec::new(), None);
-        loop {
+        let since = self.findings.question.since;
+        self.read_pages(async |after| {
             let mut query = vec![("project", project.as_str()), ("state", state.name())];
-            query.extend(after.as_deref().map(|after| ("after", after)));
-            let answer = client.releases(&query).await?;
-            let last = answer.releases.last().map(|release| release.index_path.to_string());
-            let is_old = |at: Option<Timestamp>| {
-                at.zip(self.findings.question.since).is_some_and(|(at, since)| at < since)
-            };
-            let new = answer.releases.into_iter().filter(|release| !is_old(release.revoked_at));
-            found.extend(new.map(|release| release.index_path));
-            after = self.next_page(answer.more, last, found.len());
+            query.extend(after.map(|after| ("after", after)));
+            let ReleasesResponse { mut releases, more } = client.releases(&query).await?;
+            let last = releases.last().map(|release| release.index_path.to_string());
+            releases.retain(|release| !release.revoked_at.zip(since).is_some_and(|(at, since)| at < since));
+            Ok((releases.into_iter().map(|release| release.index_path).collect(), last, more))
+        })
+        .await
+    }
+
+    /// What is on the pages of a list, until there is no more, or enough was found. `ask` gives what is on the page after a
+    /// path, the last path on it, and whether there are more pages.
+    async fn read_pages<T>(
+        &mut self,
+        ask: impl AsyncFn(Option<&str>) -> Result<(Vec<T>, Option<String>, bool), CliError>,
+    ) -> Result<Vec<T>, CliError> {
+        let (mut found, mut after) = (Vec::new(), None);
+        loop {
+            let (page, last, more) = ask(after.as_deref()).await?;
+            found.extend(page);
+            after = last.filter(|_| more && found.len() < MAX_RELEASES);
             if after.is_none() {
+                self.findings.is_cut |= more;
                 return Ok(found);
             }
         }
     }
 
-    /// Where the next page of a list begins: after `last`. `None` if there is no more, or enough was found.
-    fn next_page(&mut self, more: bool, last: Option<String>, found: usize) -> Option<String> {
-        let next = last.filter(|_| more && found < MAX_RELEASES);
-        self.findings.is_cut |= more && next.is_none();
-        next
-    }
-
-    /// Gives the history of its signers.
-    async fn fetch_project(
-        &mut self,
-        client: &ServerClient,
-        project: &RepoPath,
-    ) -> Result<History, CliError> {
+    async fn fetch_project(&mut self, client: &ServerClient, project: &RepoPath) -> Result<(), CliError> {
         let Some(shown) = client.state(&layout::active_signers(project), StateQuestion::Path).await? else {
             return Err(CliError::other(
                 format!("the server {} has no project {project}", client.address()),
@@ -266,7 +255,8 @@ impl Fetched {
         };
         self.scratch.absorb(&shown.files, |_| true);
         self.scope.entry(project.clone()).or_default();
-        Ok(shown.history().clone())
+        self.histories.insert(project.clone(), shown.history().clone());
+        Ok(())
     }
 }
 
@@ -277,6 +267,7 @@ pub(super) fn list_files(history: &History) -> Vec<SignersFile> {
 }
 
 /// What was found, and whether all of it could be looked at.
+#[derive(Default)]
 pub(super) struct Findings {
     pub(super) question: IncidentQuestion,
     /// The user's own first, those of strangers last (D219).
@@ -293,14 +284,7 @@ pub(super) struct Findings {
 
 impl Findings {
     pub(super) fn new(question: IncidentQuestion, known: impl IntoIterator<Item = RepoPath>) -> Self {
-        Self {
-            question,
-            projects: Vec::new(),
-            faults: Vec::new(),
-            is_cut: false,
-            unread: Vec::new(),
-            known: known.into_iter().collect(),
-        }
+        Self { question, known: known.into_iter().collect(), ..Self::default() }
     }
 
     /// Looks at these projects and their releases.

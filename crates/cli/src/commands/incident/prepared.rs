@@ -64,12 +64,13 @@ struct ResponseStep {
 
 impl ResponseStep {
     /// Text from outside must not become a line of its own: people paste these lines.
-    fn new(about: &str, commands: Vec<String>) -> Self {
+    fn new(about: impl AsRef<str>, commands: impl IntoIterator<Item = String>) -> Self {
         let show = |command: String| match command.chars().any(is_unseen) {
             true => format!("# not to be pasted: {}", shown_text(&command)),
             false => command,
         };
-        Self { about: shown_within(about, MOST_SHOWN), commands: commands.into_iter().map(show).collect() }
+        let about = shown_within(about.as_ref(), MOST_SHOWN);
+        Self { about, commands: commands.into_iter().map(show).collect() }
     }
 }
 
@@ -222,16 +223,12 @@ impl<S: Snapshot> Planner<'_, S> {
         if is_proposed {
             let about = "Do not sign the proposed signers file: it lists a named key. An admin or master can propose another \
                          one, which takes its place";
-            steps.push(ResponseStep::new(about, Vec::new()));
+            steps.push(ResponseStep::new(about, []));
         }
         steps.extend(self.veto(current, reason));
         if is_listed {
-            steps.extend(faults.iter().map(|fault| {
-                ResponseStep::new(
-                    &format!("This is not prepared, so run the command again later: {fault}"),
-                    Vec::new(),
-                )
-            }));
+            let about = |fault| format!("This is not prepared, so run the command again later: {fault}");
+            steps.extend(faults.iter().map(|fault| ResponseStep::new(about(fault), [])));
             steps.extend(self.rotate(&chain, next.is_some()));
         }
         steps.extend(self.withdraw(reason));
@@ -262,12 +259,11 @@ impl<S: Snapshot> Planner<'_, S> {
         let matter = self.touched_matters(OpenKind::Rotation).next()?;
         let due = matter.waits_until.map(|until| format!(", which takes effect on {}", when_text(until)));
         let begin = format!("A named key signed the proposed signers file{}", due.unwrap_or_default());
-        let others: BTreeSet<PublicKey> = current.keys().difference(&self.question.keys).copied().collect();
-        let masters = current.master_groups();
+        let (others, masters) = (self.others(current), current.master_groups());
         if !quorum::is_met(masters, &others) {
             let about =
                 format!("{begin}. If it is not yours, propose another one at once, which takes its place");
-            return Some(ResponseStep::new(&about, Vec::new()));
+            return Some(ResponseStep::new(about, []));
         }
         let masters = name_all(current, keys_of(masters).filter(|key| others.contains(key)).collect());
         let about = format!(
@@ -276,7 +272,7 @@ impl<S: Snapshot> Planner<'_, S> {
         );
         let (project, reason) = (quote(self.incident.project.as_str()), quote(reason));
         let command = format!("# {} veto {project} --reason {reason}", self.client);
-        Some(ResponseStep::new(&about, vec![command]))
+        Some(ResponseStep::new(about, [command]))
     }
 
     fn withdraw(&self, reason: &str) -> Option<ResponseStep> {
@@ -307,12 +303,12 @@ impl<S: Snapshot> Planner<'_, S> {
         if !has_next {
             steps.extend(self.removal.shortages.iter().map(|shortage| self.decide(shortage, &file)));
         }
-        let about = if has_next {
-            format!("Review {file} and publish it beside the one in force, at {}", quote(url))
-        } else {
-            format!("Publish the file that you decided on beside the one in force, at {}", quote(url))
+        let publish = match has_next {
+            true => format!("Review {file} and publish it"),
+            false => "Publish the file that you decided on".to_owned(),
         };
-        steps.push(ResponseStep::new(&about, Vec::new()));
+        let about = format!("{publish} beside the one in force, at {}", quote(url));
+        steps.push(ResponseStep::new(about, []));
         let signers = self.list_rotators(current);
         let who = match self.removal.others_can_rotate {
             true => format!("Enough of these have to sign: {}", shown_signers(&signers)),
@@ -323,32 +319,34 @@ impl<S: Snapshot> Planner<'_, S> {
             ),
         };
         let command = format!("{} update {}", self.client, quote(url));
-        steps.push(ResponseStep::new("Propose it, with the key of one who signs it next", vec![command]));
+        steps.push(ResponseStep::new("Propose it, with the key of one who signs it next", [command]));
         let pending = layout::pending_signers(&self.incident.project);
         let command = format!("{} sign {}", self.client, quote(pending.as_str()));
-        steps.push(ResponseStep::new(&who, vec![command]));
+        steps.push(ResponseStep::new(who, [command]));
         if let Some(hours) = current.rotation_delay_hours() {
             let about = format!(
                 "The signers file in force lets rotations wait {}. If enough masters sign as well, it takes effect at once",
                 shown_hours(hours)
             );
-            steps.push(ResponseStep::new(&about, Vec::new()));
+            steps.push(ResponseStep::new(about, []));
         }
         let about = format!("Once it is in force, put it in the place of {}", quote(place));
-        steps.push(ResponseStep::new(&about, Vec::new()));
+        steps.push(ResponseStep::new(about, []));
         steps
     }
 
     /// The admins without the named keys if they are enough, else the masters, else all who are there.
     fn list_rotators(&self, current: &SignersFile) -> Vec<Signer> {
-        let others: BTreeSet<PublicKey> = current.keys().difference(&self.question.keys).copied().collect();
-        let (admins, masters) = (current.admin_groups(), current.master_groups());
-        let (keys, groups) = match () {
-            () if quorum::is_met(admins, &others) => (&others, admins),
-            () if quorum::is_met(masters, &others) => (&others, masters),
-            () => return name_all(current, keys_of(admins).collect()),
-        };
-        name_all(current, keys_of(groups).filter(|key| keys.contains(key)).collect())
+        let (others, admins) = (self.others(current), current.admin_groups());
+        let enough =
+            [admins, current.master_groups()].into_iter().find(|groups| quorum::is_met(groups, &others));
+        let keys = keys_of(enough.unwrap_or(admins));
+        name_all(current, keys.filter(|key| enough.is_none() || others.contains(key)).collect())
+    }
+
+    /// The keys of the file that are not named.
+    fn others(&self, current: &SignersFile) -> BTreeSet<PublicKey> {
+        current.keys().difference(&self.question.keys).copied().collect()
     }
 
     /// A group that would have too few keys is a question for people.
@@ -357,23 +355,20 @@ impl<S: Snapshot> Planner<'_, S> {
         let project = quote(self.incident.project.as_str());
         let name = role.name();
         let group = number.map_or_else(|| name.to_owned(), |number| format!("{name}.{number}"));
-        let mut replace = String::new();
-        let mut remove = String::new();
-        for key in &self.question.keys {
-            replace.push_str(&format!(" --replace {key}=NEW.pub"));
-            remove.push_str(&format!(" --remove {key}"));
-        }
+        let keys = &self.question.keys;
+        let replace: String = keys.iter().map(|key| format!(" --replace {key}=NEW.pub")).collect();
+        let remove: String = keys.iter().map(|key| format!(" --remove {key}")).collect();
         let lower = match left {
             0 => "a role without keys is left to its default".to_owned(),
             left => format!("--threshold {group}:{left} or less"),
         };
         ResponseStep::new(
-            &format!(
+            format!(
                 "Decide: {role} need {threshold} signature{}, and without these keys {left} would be left. Either put new \
                  keys in their place, or remove them and lower the threshold ({lower})",
                 plural(*threshold)
             ),
-            vec![
+            [
                 format!("# {} signers edit {project}{replace} -o {file}", self.client),
                 format!("# {} signers edit {project}{remove} --threshold {group}:N -o {file}", self.client),
             ],
@@ -432,7 +427,7 @@ impl<S: Snapshot> Planner<'_, S> {
             let about = format!(
                 "The {count} cannot be revoked without a named key: rotate first, then run this again"
             );
-            return vec![ResponseStep::new(&about, Vec::new())];
+            return vec![ResponseStep::new(about, [])];
         }
         let step = |(i, signer): (usize, Signer)| {
             let signed = self.path_of(&format!("revocations-{}.json", i + 1));
@@ -440,11 +435,8 @@ impl<S: Snapshot> Planner<'_, S> {
                 "Review {requests}, and revoke the {count}. With the key of {}",
                 shown_signers(&[signer])
             );
-            let commands = vec![
-                format!("{} revoke --detached {requests} -o {signed}", self.client),
-                format!("{} revoke --submit {signed}", self.client),
-            ];
-            ResponseStep::new(&about, commands)
+            let sign = format!("{} revoke --detached {requests} -o {signed}", self.client);
+            ResponseStep::new(about, [sign, format!("{} revoke --submit {signed}", self.client)])
         };
         let mut steps = Vec::new();
         let replaced = revocations.iter().filter(|prepared| prepared.replaces).count();
@@ -453,7 +445,7 @@ impl<S: Snapshot> Planner<'_, S> {
                 "Only named keys began to revoke {replaced} of them. The prepared revocations take the place of these, once \
                  the new signers are in force. Until then the server refuses them"
             );
-            steps.push(ResponseStep::new(&about, Vec::new()));
+            steps.push(ResponseStep::new(about, []));
         }
         steps.extend(revokers.into_iter().enumerate().map(step));
         steps

@@ -78,13 +78,13 @@ fn describe_project(incident: &ProjectIncident, output: Output) -> Vec<String> {
     lines.extend(incident.listings.iter().map(describe_listing));
     lines.push(describe_powers(incident, output));
     let name = |path| name_below(project, path);
-    let list = |what: &str, touched| list_signed(what, touched, output);
+    let list = |what: &str, touched| list_touched(what, THRESHOLDS, touched, output);
     let releases = incident.releases.iter().map(|TouchedRelease { path, state, signed, is_decisive }| {
         (*is_decisive, format!("{}, {}: {}", name(path), state.name(), describe_times(signed, incident)))
     });
-    lines.extend(list("releases", releases.collect()));
+    lines.extend(list("signed releases", releases.collect()));
     let rotations = incident.rotations.iter().map(|rotation| describe_rotation(rotation, incident));
-    lines.extend(list("signers files", rotations.collect()));
+    lines.extend(list("signed signers files", rotations.collect()));
     let revocations =
         incident.revocations.iter().map(|TouchedRevocation { path, reason, signed, is_decisive }| {
             (
@@ -92,8 +92,14 @@ fn describe_project(incident: &ProjectIncident, output: Output) -> Vec<String> {
                 format!("of {}, {}: {}", name(path), quoted(reason), describe_times(signed, incident)),
             )
         });
-    lines.extend(list("revocations", revocations.collect()));
-    lines.extend(describe_rebuilds(incident, output));
+    lines.extend(list("signed revocations", revocations.collect()));
+    // Nothing is said of projects without builders.
+    if incident.can_state_rebuilds || !incident.rebuilds.is_empty() {
+        let rebuilds = incident.rebuilds.iter().map(|TouchedRebuild { path, stated, is_decisive }| {
+            (*is_decisive, format!("{}: {}", name(path), describe_times(stated, incident)))
+        });
+        lines.extend(list_touched("stated rebuilds", REPRODUCED, rebuilds.collect(), output));
+    }
     if !incident.open.is_empty() {
         lines.push("  still open:".to_owned());
         lines.extend(incident.open.iter().map(|matter| describe_open(project, matter, output)));
@@ -108,17 +114,14 @@ fn describe_listing(listing: &IncidentListing) -> String {
     if listing.is_registrar {
         roles.push("registrar");
     }
-    let who = shown_signer(&listing.signer);
+    let (who, roles) = (shown_signer(&listing.signer), roles.join(", "));
     match listing.standing {
-        ListingStanding::InForce => format!("  {who} is {}", roles.join(", ")),
+        ListingStanding::InForce => format!("  {who} is {roles}"),
         ListingStanding::Until(at) => {
-            format!("  {who} was {}; a rotation removed the key on {}", roles.join(", "), when_text(at))
+            format!("  {who} was {roles}; a rotation removed the key on {}", when_text(at))
         }
         ListingStanding::Proposed => {
-            format!(
-                "  {who} would be {}; a signers file that lists the key waits for signatures",
-                roles.join(", ")
-            )
+            format!("  {who} would be {roles}; a signers file that lists the key waits for signatures")
         }
     }
 }
@@ -139,46 +142,34 @@ fn describe_powers(incident: &ProjectIncident, output: Output) -> String {
     }
 }
 
-/// What the keys signed of one kind, each with whether it needed them.
-fn list_signed(what: &str, touched: Vec<(bool, String)>, output: Output) -> Vec<String> {
-    let decisive = touched.iter().filter(|(is_decisive, _)| *is_decisive).count();
-    let head = match (touched.len(), decisive) {
-        (0, _) => format!("signed {what}: none"),
-        (count, 0) => {
-            format!("signed {what}: {count}; all of them met their thresholds without these keys as well")
-        }
-        (count, decisive) => {
-            let needed = format!("{decisive} of them met their thresholds only with these keys");
-            format!("signed {what}: {count}; {}", output.bad(&needed))
-        }
-    };
-    list_touched(head, touched, output)
-}
+/// What is said of signatures, none of which needed the keys, and of as many as did.
+const THRESHOLDS: [&str; 2] = [
+    "all of them met their thresholds without these keys as well",
+    "of them met their thresholds only with these keys",
+];
+const REPRODUCED: [&str; 2] = [
+    "the same releases are reproduced without these keys as well",
+    "of the releases reproduced only with these keys",
+];
 
-fn list_touched(head: String, touched: Vec<(bool, String)>, output: Output) -> Vec<String> {
+/// What the keys signed or stated of one kind, each with whether it needed them.
+fn list_touched(
+    what: &str,
+    [without, only_with]: [&str; 2],
+    touched: Vec<(bool, String)>,
+    output: Output,
+) -> Vec<String> {
+    let needed = match touched.iter().filter(|(is_decisive, _)| *is_decisive).count() {
+        0 => without.to_owned(),
+        decisive => output.bad(&format!("{decisive} {only_with}")),
+    };
+    let head = match touched.len() {
+        0 => format!("  {what}: none"),
+        count => format!("  {what}: {count}; {needed}"),
+    };
     let mark = |is_decisive| if is_decisive { output.bad("needed") } else { "      ".to_owned() };
     let lines = touched.into_iter().map(|(is_decisive, what)| format!("    {}  {what}", mark(is_decisive)));
-    std::iter::once(format!("  {head}")).chain(lines).collect()
-}
-
-/// What the keys state as builders. Nothing is said of projects without builders.
-fn describe_rebuilds(incident: &ProjectIncident, output: Output) -> Vec<String> {
-    let head = match (incident.rebuilds.len(), incident.releases_to_rebuild().count()) {
-        (0, _) if !incident.can_state_rebuilds => return Vec::new(),
-        (0, _) => "stated rebuilds: none".to_owned(),
-        (count, 0) => {
-            format!("stated rebuilds: {count}; the same releases are reproduced without these keys as well")
-        }
-        (count, decisive) => {
-            let needed = format!("{decisive} of the releases reproduced only with these keys");
-            format!("stated rebuilds: {count}; {}", output.bad(&needed))
-        }
-    };
-    let rebuilds = incident.rebuilds.iter().map(|TouchedRebuild { path, stated, is_decisive }| {
-        let name = name_below(&incident.project, path);
-        (*is_decisive, format!("{name}: {}", describe_times(stated, incident)))
-    });
-    list_touched(head, rebuilds.collect(), output)
+    std::iter::once(head).chain(lines).collect()
 }
 
 fn describe_rotation(rotation: &TouchedRotation, incident: &ProjectIncident) -> (bool, String) {

@@ -4,39 +4,34 @@
 use std::{collections::BTreeMap, path::Path, path::PathBuf, sync::Arc};
 
 use countersign_core::log::checkpoint::{InclusionProof, SignedCheckpoint};
-use countersign_core::log::{note::Note, status::completed_indexes, tree::write_hash};
+use countersign_core::log::{status::completed_indexes, tree::write_hash};
+use countersign_core::proof::freshness::is_too_old;
 use countersign_core::proof::state_lie::{LeafBefore, NoLie, ProvenLie, StateLie};
-use countersign_core::proof::{freshness::is_too_old, log_pin::LogPin};
+use countersign_core::rules::snapshot::Change;
 use countersign_core::values::{
     bounds::STATE_LIE_BYTES, json::ParseError, path::RepoPath, time::Timestamp, verifier_key::VerifierKey,
     wire::routes,
 };
-use countersign_core::{documents::transparency::Transparency, rules::snapshot::Change};
 use countersign_explain::words::{shown_record, shown_verifier_key};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::client::{ServerClient, log::Commits, now};
-use crate::commands::monitor::reading::{FoundLie, next_commit, read_leaves, untrue_journal};
-use crate::commands::monitor::replay::StateReplay;
+use crate::commands::monitor::reading::{FoundLie, LogPart, next_commit, read_leaves, untrue_journal};
+use crate::commands::monitor::{replay::StateReplay, state::MonitorState};
 use crate::evidence::log_memory::{LogSighting, LogTiles};
 use crate::settings::config_dir::{ConfigDir, read_bounded, write};
 use crate::words::{error::CliError, error::shown_path, output::Output};
 
-/// The checkpoint under which a lie was found.
-pub(super) struct LyingLog<'a> {
-    pub(super) client: &'a ServerClient,
-    pub(super) key: &'a VerifierKey,
-    pub(super) note: &'a Note,
-    /// The size of the checkpoint.
-    pub(super) size: u64,
-    /// The replay at the state before the lie.
-    pub(super) replay: &'a StateReplay,
-}
-
-impl LyingLog<'_> {
+impl LogPart<'_> {
     /// The error that names the lie, with the evidence in a file.
-    pub(super) async fn accuse(&self, found: FoundLie) -> Result<CliError, CliError> {
-        let lie = self.gather(found).await?;
+    pub(super) async fn accuse(
+        &self,
+        key: &VerifierKey,
+        found: FoundLie,
+        replay: &StateReplay,
+    ) -> Result<CliError, CliError> {
+        let lie = self.gather(key, found, replay).await?;
         let proven = match lie.verify() {
             Ok(proven) => proven,
             // The log has signed no such leaf: then it is the server that shows something else.
@@ -63,23 +58,29 @@ impl LyingLog<'_> {
         Ok(error.with_detail("evidence", json!(kept.ok())).with_detail("lie", to_json(&lie.log, &proven)))
     }
 
-    async fn gather(&self, found: FoundLie) -> Result<StateLie, CliError> {
+    /// The evidence. `replay` is at the state before the lie.
+    async fn gather(
+        &self,
+        key: &VerifierKey,
+        found: FoundLie,
+        replay: &StateReplay,
+    ) -> Result<StateLie, CliError> {
         let FoundLie { index, leaf, change } = found;
-        let mut tiles = LogTiles::of(self.client, self.size);
+        let mut tiles = LogTiles::of(self.client, self.to.size);
         let before = match index.checked_sub(1) {
             None => None,
             Some(index) => {
-                let leaf = read_leaves(self.client, index, self.size).await?.into_iter().next();
+                let leaf = read_leaves(self.client, index, self.to.size).await?.into_iter().next();
                 let leaf = leaf.ok_or_else(|| untrue_journal(self.client, "an entry is missing"))?;
                 Some(LeafBefore { leaf, hashes: tiles.inclusion(index).await? })
             }
         };
         let hashes = tiles.inclusion(index).await?;
-        let paths = self.replay.statuses().decisive_paths(&change);
-        let mut records = self.replay.find_records(paths.iter().map(|(key, _)| *key))?;
+        let paths = replay.statuses().decisive_paths(&change);
+        let mut records = replay.find_records(&paths.iter().map(|(key, _)| *key).collect())?;
         let records = paths.into_iter().filter_map(|(key, path)| Some((records.remove(&key)?, path)));
         Ok(StateLie {
-            log: self.key.clone(),
+            log: key.clone(),
             proof: InclusionProof { index, hashes, note: self.note.clone() },
             before,
             records: records.collect(),
@@ -177,20 +178,22 @@ fn to_json(log: &VerifierKey, proven: &ProvenLie) -> Value {
 // this computer a log of its own, in which nothing happens.
 
 /// A project whose witnesses have not cosigned the log for too long.
+#[derive(Serialize)]
+#[serde(tag = "kind", rename = "unwitnessed")]
 pub(super) struct Unwitnessed {
+    #[serde(rename = "project_id")]
     pub(super) project: RepoPath,
     /// The last time; `None` if too few have cosigned at all.
     since: Option<Timestamp>,
 }
 
-/// The projects whose demands of the log are not met. `pin` is the log as it was shown.
+/// The projects whose demands of the log are not met.
 pub(super) async fn find_unwitnessed(
     client: &ServerClient,
-    key: &VerifierKey,
-    pin: &LogPin,
-    demands: &BTreeMap<RepoPath, Transparency>,
+    state: &MonitorState,
 ) -> Result<Vec<Unwitnessed>, CliError> {
-    let mut demands = demands.iter().filter(|(_, demand)| demand.log() == key).peekable();
+    let (key, pin) = (&state.key, state.pin()?);
+    let mut demands = state.transparency.iter().filter(|(_, demand)| demand.log() == key).peekable();
     if demands.peek().is_none() {
         return Ok(Vec::new());
     }
@@ -204,7 +207,7 @@ pub(super) async fn find_unwitnessed(
         if let Some(note) = &note {
             let witnesses = &witnesses[..];
             let sighting = LogSighting { key, note, witnesses, is_timed: true, consistency: None };
-            sighting.check_against(pin, Some(client)).await?;
+            sighting.check_against(&pin, Some(client)).await?;
             let signed = SignedCheckpoint::open(note, std::slice::from_ref(key), witnesses);
             let signed = signed.map_err(|error| {
                 let error = ParseError::new("", error.to_string());
@@ -232,13 +235,5 @@ impl Unwitnessed {
              they are",
             self.project
         )
-    }
-
-    pub(super) fn json(&self) -> Value {
-        json!({
-            "kind": "unwitnessed",
-            "project_id": self.project.as_str(),
-            "since": self.since.map(|since| since.to_string()),
-        })
     }
 }

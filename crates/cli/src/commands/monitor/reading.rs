@@ -1,52 +1,42 @@
 //! New commits of a log: their leaves must give the root of the checkpoint, the journal must be what the leaves say, and
 //! the state that the journal gives must be the one that they have.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use countersign_core::documents::{
-    history::Agreement, layout, signers::SignersFile, statement::Veto, transparency::Transparency,
-};
+use countersign_core::documents::{history::Agreement, layout, signers::SignersFile, statement::Veto};
 use countersign_core::log::record::{Leaf, digest_changes, parse_bundle};
 use countersign_core::log::tile::{TILE_WIDTH, TileKind, TileName};
 use countersign_core::log::{note::Note, tree::BadProof, tree::TreeHead};
 use countersign_core::rules::snapshot::Change;
 use countersign_core::values::{
-    digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath, shown::quoted, time::Timestamp,
-    verifier_key::VerifierKey, wire,
+    digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath, shown::quoted, time::Timestamp, wire,
 };
 use countersign_store::{ObjectId, journal::JournalEntry};
 use serde::Serialize;
 
 use crate::client::{ServerClient, log::Commits, log::NoCommit};
+use crate::commands::monitor::{replay::StateReplay, state::MonitorState};
 use crate::evidence::log_memory::{LogTiles, NotContinued, missing_tile};
-use crate::{commands::monitor::replay::StateReplay, words::error::CliError};
+use crate::words::error::CliError;
 
 /// The most bytes of a bundle of entries. A leaf has some 330 bytes.
 const ENTRIES_BYTES: usize = 256 << 10;
 
 /// What is looked for in the commits, and what was found.
 pub(super) struct Watching {
-    pub(super) changes: Vec<WatchedChange>,
-    pub(super) projects: BTreeSet<RepoPath>,
+    /// The projects, and how far the commits were read.
+    pub(super) state: MonitorState,
     /// A project whose signers list this key is watched from then on.
     pub(super) key: Option<PublicKey>,
-    /// What the signers files of these projects demand of logs.
-    pub(super) transparency: BTreeMap<RepoPath, Transparency>,
-    /// The last commit that was read.
-    pub(super) newest: String,
+    pub(super) changes: Vec<WatchedChange>,
 }
 
 /// The commits between two states of a log.
 pub(super) struct LogPart<'a> {
     pub(super) client: &'a ServerClient,
-    pub(super) key: &'a VerifierKey,
     /// The checkpoint at its end.
     pub(super) note: &'a Note,
     /// The tree that was replayed last.
     pub(super) from: TreeHead,
     pub(super) to: TreeHead,
-    /// The last commit that was replayed.
-    pub(super) after: Option<String>,
     /// How many commits of the log were told before.
     pub(super) told: u64,
 }
@@ -102,7 +92,8 @@ impl LogPart<'_> {
         replay: &mut StateReplay,
     ) -> Result<Option<FoundLie>, NotContinued> {
         let mut tree = LogTiles::of(self.client, self.to.size).open(&self.from).await?;
-        let after = self.after.as_deref().map(|id| ObjectId::from_hex(id.as_bytes())).transpose();
+        let after = Some(&watching.state.commit).filter(|id| !id.is_empty());
+        let after = after.map(|id| ObjectId::from_hex(id.as_bytes())).transpose();
         let after = after.map_err(|_| untrue_journal(self.client, "no commit is known"))?;
         let mut commits = Commits::after(self.client, after);
         while tree.size() < self.to.size {
@@ -121,7 +112,7 @@ impl LogPart<'_> {
                 if index >= self.told {
                     watching.find(&entry);
                 }
-                watching.newest = leaf.commit;
+                watching.state.commit = leaf.commit;
             }
         }
         if tree.root() != self.to.root {
@@ -163,6 +154,7 @@ pub(super) async fn read_leaves(client: &ServerClient, from: u64, size: u64) -> 
 
 impl Watching {
     fn find(&mut self, entry: &JournalEntry) {
+        let MonitorState { projects, transparency, .. } = &mut self.state;
         let mut found = Vec::new();
         for (path, content) in &entry.change.files {
             let Some(content) = content else { continue };
@@ -172,12 +164,12 @@ impl Watching {
                     |key: PublicKey| signers.as_ref().is_some_and(|signers| signers.keys().contains(&key));
                 let lists_key = self.key.map(lists);
                 if lists_key == Some(true) {
-                    self.projects.insert(project.clone());
+                    projects.insert(project.clone());
                 }
-                if self.projects.contains(&project) {
-                    self.transparency.remove(&project);
+                if projects.contains(&project) {
+                    transparency.remove(&project);
                     let demand = signers.as_ref().and_then(SignersFile::transparency).cloned();
-                    self.transparency.extend(demand.map(|demand| (project.clone(), demand)));
+                    transparency.extend(demand.map(|demand| (project.clone(), demand)));
                 }
                 let kind = ChangeKind::Signers { digest: Sha512::of(content), lists_key };
                 found.push((kind, project, path.clone()));
@@ -188,7 +180,7 @@ impl Watching {
                 continue;
             }
             let Some(index) = path.parent().map(|dir| layout::index_in(&dir)) else { continue };
-            let project = index.self_and_ancestors().find(|dir| self.projects.contains(dir));
+            let project = index.self_and_ancestors().find(|dir| projects.contains(dir));
             let Some(project) = project else { continue };
             if *path == layout::signatures_of(&index) {
                 found.push((ChangeKind::Complete, project, index));
@@ -196,7 +188,7 @@ impl Watching {
                 found.push((ChangeKind::Revoked, project, index));
             }
         }
-        found.retain(|(_, project, _)| self.projects.contains(project));
+        found.retain(|(_, project, _)| projects.contains(project));
         let (commit, time) = (entry.id.to_string(), entry.time);
         let change =
             |(kind, project, path)| WatchedChange { kind, project, path, commit: commit.clone(), time };

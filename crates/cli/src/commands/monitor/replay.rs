@@ -1,7 +1,7 @@
 //! The state that the commits of a log give (D214): the status map, derived from the journal alone, and kept in a file
 //! between two looks. All of it can be deleted; the journal gives it again.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{BufRead as _, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
 use std::{fs::File, fs::OpenOptions, io, os::unix::fs::OpenOptionsExt as _, path::Path, path::PathBuf};
 
@@ -80,21 +80,17 @@ impl StateReplay {
         replay.written = Written { bytes: mark.bytes, ..Written::nothing(mark.file) };
         let mut found = Written::nothing(mark.file);
         let mut digests = HashMap::new();
-        let mut lines = match replay.lines() {
+        let lines = match replay.lines() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             lines => lines.map_err(|error| CliError::file("read", &replay.path(), error))?,
         };
         // A line that cannot be read ends them, and then the digest is another one.
-        let records = std::iter::from_fn(|| {
-            loop {
-                let line = lines.next()?;
-                let kept = Kept::parse(&line)?;
-                found.add(&line);
-                match kept {
-                    Kept::Record(record) => return Some(record),
-                    Kept::Index(path, Some(digest)) => drop(digests.insert(path, digest)),
-                    Kept::Index(path, None) => drop(digests.remove(&path)),
-                }
+        let kept = lines.map_while(|line| Kept::parse(&line).inspect(|_| found.add(&line)));
+        let records = kept.filter_map(|kept| match kept {
+            Kept::Record(record) => Some(record),
+            Kept::Index(path, digest) => {
+                set(&mut digests, path, digest);
+                None
             }
         });
         replay.statuses = Statuses::of_records(records);
@@ -116,7 +112,11 @@ impl StateReplay {
     }
 
     fn path(&self) -> PathBuf {
-        match self.written.file {
+        self.path_of(self.written.file)
+    }
+
+    fn path_of(&self, file: u64) -> PathBuf {
+        match file {
             0 => self.name.clone(),
             number => add_suffix(&self.name, &format!(".{number}")),
         }
@@ -145,10 +145,7 @@ impl StateReplay {
                 continue;
             }
             let digest = content.as_deref().map(Sha512::of);
-            match digest {
-                Some(digest) => drop(self.digests.insert(path.clone(), digest)),
-                None => drop(self.digests.remove(path)),
-            }
+            set(&mut self.digests, path.clone(), digest);
             self.new_digests.insert(path.clone(), digest);
         }
         Ok(true)
@@ -168,38 +165,25 @@ impl StateReplay {
 
     /// The mark is kept, so no earlier file is needed.
     pub(super) fn forget_files_before(&self) {
-        if let Some(file) = self.written.file.checked_sub(1) {
-            let before = Self { written: Written::nothing(file), ..Self::begin(&self.name) };
+        if let Some(before) = self.written.file.checked_sub(1) {
             // One that stays does no harm.
-            let _ = std::fs::remove_file(before.path());
+            let _ = std::fs::remove_file(self.path_of(before));
         }
     }
 
     /// The newest records of these keys.
     pub(super) fn find_records(
         &self,
-        keys: impl IntoIterator<Item = TrieKey>,
+        keys: &BTreeSet<TrieKey>,
     ) -> Result<HashMap<TrieKey, Record>, CliError> {
-        let mut found = HashMap::new();
-        let mut missing: HashMap<TrieKey, Option<Record>> = HashMap::new();
-        for key in keys {
-            match self.new_records.get(&key) {
-                Some(record) => drop(found.insert(key, record.clone())),
-                None => drop(missing.insert(key, None)),
-            }
-        }
-        if !missing.is_empty() && self.written.bytes > 0 {
-            let lines = self.lines().map_err(|error| CliError::file("read", &self.path(), error))?;
-            for line in lines {
-                if let Some(Kept::Record(record)) = Kept::parse(&line)
-                    && let Some(slot) = missing.get_mut(&record.key())
-                {
-                    *slot = Some(record);
-                }
-            }
-        }
-        found.extend(missing.into_iter().filter_map(|(key, record)| Some((key, record?))));
-        Ok(found)
+        let lines = match self.written.bytes {
+            0 => None,
+            _ => Some(self.lines().map_err(|error| CliError::file("read", &self.path(), error))?),
+        };
+        let written = lines.into_iter().flatten().filter_map(|line| Kept::parse(&line)?.record());
+        let records = written.chain(self.new_records.values().cloned());
+        let wanted = records.filter(|record| keys.contains(&record.key()));
+        Ok(wanted.map(|record| (record.key(), record)).collect())
     }
 
     /// What the file says, as far as it counts. A line that cannot be read ends it, and a file that is too short has none.
@@ -230,13 +214,10 @@ impl StateReplay {
     fn compact(&mut self) -> io::Result<()> {
         let before = self.lines()?;
         let after = Written::nothing(self.written.file + 1);
-        let mut lines = LineWriter::open(&Self { written: after, ..Self::begin(&self.name) }.path(), after)?;
-        for line in before {
-            if let Some(Kept::Record(record)) = Kept::parse(&line)
-                && self.statuses.holds(&record.leaf())
-            {
-                lines.write(&["record", &record.text()])?;
-            }
+        let mut lines = LineWriter::open(&self.path_of(after.file), after)?;
+        let records = before.filter_map(|line| Kept::parse(&line)?.record());
+        for record in records.filter(|record| self.statuses.holds(&record.leaf())) {
+            lines.write(&["record", &record.text()])?;
         }
         for (path, digest) in &self.digests {
             lines.write(&["index", path.as_str(), &digest.to_string()])?;
@@ -296,6 +277,20 @@ impl Kept {
             ["index", path, digest] => Self::Index(RepoPath::parse(path).ok()?, Some(Sha512::parse(digest)?)),
             [..] => return None,
         })
+    }
+
+    fn record(self) -> Option<Record> {
+        match self {
+            Self::Record(record) => Some(record),
+            Self::Index(..) => None,
+        }
+    }
+}
+
+fn set(digests: &mut HashMap<RepoPath, Sha512>, index: RepoPath, digest: Option<Sha512>) {
+    match digest {
+        Some(digest) => drop(digests.insert(index, digest)),
+        None => drop(digests.remove(&index)),
     }
 }
 

@@ -5,7 +5,7 @@ use std::{io::Write as _, path::PathBuf, process::Command, process::Stdio, time:
 
 use countersign_core::values::json::{Field, FromField as _, ParseError, read, write_versioned};
 use countersign_core::values::{digest::Sha256, path::RepoPath, verifier_key::VerifierKey};
-use countersign_core::{documents::transparency::Transparency, json_fields};
+use countersign_core::{documents::transparency::Transparency, json_fields, proof::log_pin::LogPin};
 use countersign_forge::url::parse_http_url;
 use reqwest::header::CONTENT_TYPE;
 use serde::Serialize;
@@ -14,7 +14,7 @@ use url::Url;
 
 use crate::settings::config_dir::{ConfigDir, read_bounded, write};
 use crate::words::error::{CliError, add_suffix, shown_path};
-use crate::{args::MonitorArgs, commands::monitor::replay::ReplayMark};
+use crate::{args::MonitorArgs, client::now, commands::monitor::replay::ReplayMark};
 
 const VERSION: u64 = 1;
 const MAX_BYTES: usize = 1 << 20;
@@ -33,6 +33,13 @@ pub(super) struct MonitorState {
     /// The state that all commits up to here give; `None` if it cannot be read, as that of an earlier version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) replay: Option<ReplayMark>,
+}
+
+impl MonitorState {
+    /// The log as it was shown last.
+    pub(super) fn pin(&self) -> Result<LogPin, CliError> {
+        Ok(LogPin { seen_at: now()?, checkpoint: self.checkpoint.clone() })
+    }
 }
 
 #[derive(Debug)]
