@@ -100,7 +100,7 @@ fn tell(
     let preparation = Preparation::plan(snapshot, &findings, args, session.named_server());
     let mut value = words::to_json(&findings);
     value["steps"] =
-        preparation.projects.iter().map(|one| (one.project.to_string(), one.to_json())).collect();
+        preparation.projects.iter().map(|one| (one.project.to_string(), json!(one.steps))).collect();
     value["unprepared"] = json!(preparation.faults);
     let mut lines = words::describe(&findings, session.output);
     if let Some(dir) = &args.output {

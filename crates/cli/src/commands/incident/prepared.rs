@@ -1,7 +1,7 @@
 //! What to do about it, for review: new signers files, revocations to sign, and the commands in order (D144). Nothing is
 //! changed here.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{collections::BTreeSet, fs, path::Path, path::PathBuf};
 
 use countersign_api::requests::write_statement_requests;
 use countersign_core::documents::signers::{Group, Signer, SignersFile, has_member, keys_of};
@@ -12,10 +12,10 @@ use countersign_core::rules::{chain, chain::VerifiedChain, quorum, snapshot::Sna
 use countersign_core::values::shown::{is_unseen, plural, shown_text, shown_within};
 use countersign_core::values::{digest::Sha512, key::PublicKey, path::RepoPath, wire};
 use countersign_explain::incident::{
-    IncidentQuestion, KeyRemoval, KeyShortage, ListingStanding, OpenKind, OpenMatter, ProjectIncident,
+    KeyRemoval, KeyShortage, ListingStanding, OpenKind, OpenMatter, ProjectIncident,
 };
-use countersign_explain::words::{shown_hours, shown_signers};
-use serde_json::{Value, json};
+use countersign_explain::words::{shown_hours, shown_signer, shown_signers};
+use serde::Serialize;
 
 use crate::args::IncidentArgs;
 use crate::commands::incident::fetched::{Findings, unreadable};
@@ -44,34 +44,16 @@ pub(super) struct PreparedProject {
     dir_name: String,
     next: Option<SignersFile>,
     revocations: Vec<StatementRequest>,
-    steps: Vec<ResponseStep>,
-}
-
-/// The revocation of one release, to be signed.
-struct PreparedRevocation {
-    request: StatementRequest,
-    /// Whether it replaces one that only named keys began.
-    replaces: bool,
+    pub(super) steps: Vec<ResponseStep>,
 }
 
 /// One thing to do, in its turn.
-struct ResponseStep {
+#[derive(Serialize)]
+pub(super) struct ResponseStep {
     /// A line of our own words and of escaped text.
     about: String,
     /// The commands as they are typed.
     commands: Vec<String>,
-}
-
-impl ResponseStep {
-    /// Text from outside must not become a line of its own: people paste these lines.
-    fn new(about: impl AsRef<str>, commands: impl IntoIterator<Item = String>) -> Self {
-        let show = |command: String| match command.chars().any(is_unseen) {
-            true => format!("# not to be pasted: {}", shown_text(&command)),
-            false => command,
-        };
-        let about = shown_within(about.as_ref(), MOST_SHOWN);
-        Self { about, commands: commands.into_iter().map(show).collect() }
-    }
 }
 
 /// Checks that a revocation can have this reason.
@@ -101,25 +83,30 @@ impl Preparation {
         server: Option<&str>,
     ) -> Self {
         let (mut projects, mut faults) = (Vec::new(), Vec::new());
+        let dir = args.output.as_deref().unwrap_or(Path::new("DIR"));
+        let server = server.map(|server| format!(" --server {}", quote(server))).unwrap_or_default();
         for incident in &findings.projects {
-            let Some(removal) = &incident.removal else { continue };
+            let (project, Some(removal)) = (&incident.project, &incident.removal) else { continue };
+            let dir_name = dir_name(projects.len() + 1, project);
+            let mut note = |error: CliError| faults.push(format!("{project}: {}", error.describe()));
+            let Ok((history, chain)) = read_history(snapshot, project).map_err(&mut note) else { continue };
             let planner = Planner {
                 snapshot,
                 incident,
                 removal,
-                question: &findings.question,
-                dir: args.output.as_deref().unwrap_or(Path::new("DIR")),
-                dir_name: dir_name(projects.len() + 1, &incident.project),
-                client: match server {
-                    Some(server) => format!("countersign --server {}", quote(server)),
-                    None => "countersign".to_owned(),
-                },
+                keys: &findings.question.keys,
+                history: &history,
+                chain: &chain,
+                reason: args.reason.as_deref().unwrap_or(REASON),
+                dir: dir.join(&dir_name),
+                client: format!("countersign{server}"),
             };
-            let (prepared, unprepared) = planner.plan(args.reason.as_deref().unwrap_or(REASON));
-            faults.extend(unprepared.iter().map(|reason| format!("{}: {reason}", incident.project)));
+            let (prepared, unprepared) = planner.plan(dir_name);
+            unprepared.into_iter().for_each(note);
             // What to do about a stranger's project is nothing that its owner leaves to us.
-            let is_ours = !findings.is_strangers(incident);
-            projects.extend(prepared.filter(|prepared| is_ours && !prepared.steps.is_empty()));
+            if !findings.is_strangers(incident) && !prepared.steps.is_empty() {
+                projects.push(prepared);
+            }
         }
         Self { projects, faults, is_written: args.output.is_some() }
     }
@@ -169,9 +156,14 @@ impl Preparation {
 }
 
 impl PreparedProject {
-    pub(super) fn to_json(&self) -> Value {
-        let steps = self.steps.iter();
-        steps.map(|step| json!({ "about": step.about, "commands": step.commands })).collect()
+    /// Adds what to do next. Text from outside must not become a line of its own: people paste these lines.
+    fn step(&mut self, about: impl AsRef<str>, commands: impl IntoIterator<Item = String>) {
+        let show = |command: String| match command.chars().any(is_unseen) {
+            true => format!("# not to be pasted: {}", shown_text(&command)),
+            false => command,
+        };
+        let about = shown_within(about.as_ref(), MOST_SHOWN);
+        self.steps.push(ResponseStep { about, commands: commands.into_iter().map(show).collect() });
     }
 }
 
@@ -183,70 +175,72 @@ fn dir_name(number: usize, project: &RepoPath) -> String {
     format!("{number}-{}", plain.trim_matches('-'))
 }
 
+fn read_history(snapshot: &impl Snapshot, project: &RepoPath) -> Result<(History, VerifiedChain), CliError> {
+    let entries = 1..=stored::history_len(snapshot, project);
+    let history = stored::history(snapshot, project, entries).map_err(unreadable)?;
+    let chain = chain::verify(&history, project).map_err(unreadable)?;
+    Ok((history, chain))
+}
+
 struct Planner<'a, S> {
     snapshot: &'a S,
     incident: &'a ProjectIncident,
     removal: &'a KeyRemoval,
-    question: &'a IncidentQuestion,
-    dir: &'a Path,
-    dir_name: String,
+    /// The named keys.
+    keys: &'a BTreeSet<PublicKey>,
+    history: &'a History,
+    chain: &'a VerifiedChain,
+    /// Why a release is revoked.
+    reason: &'a str,
+    /// The directory for the prepared files of the project.
+    dir: PathBuf,
     /// How a command begins.
     client: String,
 }
 
 impl<S: Snapshot> Planner<'_, S> {
     /// Gives what could be prepared, and why the rest could not.
-    fn plan(self, reason: &str) -> (Option<PreparedProject>, Vec<String>) {
-        let project = &self.incident.project;
-        let (history, chain) = match self.read_history() {
-            Ok(read) => read,
-            Err(error) => return (None, vec![error.describe()]),
-        };
-        let current = &chain.last().signers;
-        let is_listed = self.incident.is_listed();
+    fn plan(&self, dir_name: String) -> (PreparedProject, Vec<CliError>) {
+        let (current, is_listed) = (self.current(), self.incident.is_listed());
         let mut faults = Vec::new();
-        let mut note = |error: CliError| faults.push(error.describe());
         let next = match is_listed && self.removal.shortages.is_empty() {
-            true => without_keys(current, &self.question.keys).map_err(&mut note).ok(),
+            true => without_keys(current, self.keys).map_err(|error| faults.push(error)).ok(),
             false => None,
         };
-        let revocations: Vec<PreparedRevocation> = self
-            .incident
-            .releases_to_revoke()
-            .filter_map(|path| {
-                self.prepare_revocation(path, &history, current, reason).map_err(&mut note).ok()
-            })
-            .collect();
-        let mut steps = Vec::new();
-        let is_proposed =
-            self.incident.listings.iter().any(|listing| listing.standing == ListingStanding::Proposed);
-        if is_proposed {
+        let prepare = |path| self.prepare_revocation(path).map_err(|error| faults.push(error)).ok();
+        let prepared = self.incident.releases_to_revoke().filter_map(prepare);
+        let (revocations, replaces): (Vec<StatementRequest>, Vec<bool>) = prepared.unzip();
+        let (project, steps) = (self.incident.project.clone(), Vec::new());
+        let mut prepared = PreparedProject { project, dir_name, next, revocations, steps };
+        let mut standings = self.incident.listings.iter().map(|listing| listing.standing);
+        if standings.any(|standing| standing == ListingStanding::Proposed) {
             let about = "Do not sign the proposed signers file: it lists a named key. An admin or master can propose another \
                          one, which takes its place";
-            steps.push(ResponseStep::new(about, []));
+            prepared.step(about, []);
         }
-        steps.extend(self.veto(current, reason));
+        self.veto(&mut prepared);
         if is_listed {
-            let about = |fault| format!("This is not prepared, so run the command again later: {fault}");
-            steps.extend(faults.iter().map(|fault| ResponseStep::new(about(fault), [])));
-            steps.extend(self.rotate(&chain, next.is_some()));
+            for fault in faults.iter().map(CliError::describe) {
+                prepared.step(format!("This is not prepared, so run the command again later: {fault}"), []);
+            }
+            self.rotate(&mut prepared);
         }
-        steps.extend(self.withdraw(reason));
-        steps.extend(self.rebuild());
-        if !revocations.is_empty() {
-            steps.extend(self.revoke(next.as_ref().unwrap_or(current), &revocations));
+        self.withdraw(&mut prepared);
+        self.rebuild(&mut prepared);
+        if !prepared.revocations.is_empty() {
+            self.revoke(&mut prepared, replaces.iter().filter(|replaces| **replaces).count());
         }
-        let revocations = revocations.into_iter().map(|prepared| prepared.request).collect();
-        let project = project.clone();
-        (Some(PreparedProject { project, dir_name: self.dir_name, next, revocations, steps }), faults)
+        (prepared, faults)
     }
 
-    fn read_history(&self) -> Result<(History, VerifiedChain), CliError> {
-        let project = &self.incident.project;
-        let entries = 1..=stored::history_len(self.snapshot, project);
-        let history = stored::history(self.snapshot, project, entries).map_err(unreadable)?;
-        let chain = chain::verify(&history, project).map_err(unreadable)?;
-        Ok((history, chain))
+    /// The signers file in force.
+    fn current(&self) -> &SignersFile {
+        &self.chain.last().signers
+    }
+
+    /// The keys of the signers file in force that are not named.
+    fn others(&self) -> BTreeSet<PublicKey> {
+        self.current().keys().difference(self.keys).copied().collect()
     }
 
     /// What a named key registered or signed and still waits may be the thief's, or the team's own: people decide.
@@ -255,200 +249,179 @@ impl<S: Snapshot> Planner<'_, S> {
         self.incident.open.iter().filter(move |open| open.kind == kind && is_touched(open))
     }
 
-    fn veto(&self, current: &SignersFile, reason: &str) -> Option<ResponseStep> {
-        let matter = self.touched_matters(OpenKind::Rotation).next()?;
+    fn veto(&self, prepared: &mut PreparedProject) {
+        let Some(matter) = self.touched_matters(OpenKind::Rotation).next() else { return };
         let due = matter.waits_until.map(|until| format!(", which takes effect on {}", when_text(until)));
         let begin = format!("A named key signed the proposed signers file{}", due.unwrap_or_default());
-        let (others, masters) = (self.others(current), current.master_groups());
+        let (others, masters) = (self.others(), self.current().master_groups());
         if !quorum::is_met(masters, &others) {
-            let about =
-                format!("{begin}. If it is not yours, propose another one at once, which takes its place");
-            return Some(ResponseStep::new(about, []));
+            let instead = "If it is not yours, propose another one at once, which takes its place";
+            return prepared.step(format!("{begin}. {instead}"), []);
         }
-        let masters = name_all(current, keys_of(masters).filter(|key| others.contains(key)).collect());
-        let about = format!(
-            "{begin}. If it is not yours, enough of these have to veto it: {}",
-            shown_signers(&masters)
-        );
-        let (project, reason) = (quote(self.incident.project.as_str()), quote(reason));
-        let command = format!("# {} veto {project} --reason {reason}", self.client);
-        Some(ResponseStep::new(about, [command]))
+        let masters = self.name_all(keys_of(masters).filter(|key| others.contains(key)));
+        let about = format!("{begin}. If it is not yours, enough of these have to veto it: {masters}");
+        let (project, reason) = (quote(self.incident.project.as_str()), quote(self.reason));
+        prepared.step(about, [format!("# {} veto {project} --reason {reason}", self.client)]);
     }
 
-    fn withdraw(&self, reason: &str) -> Option<ResponseStep> {
+    fn withdraw(&self, prepared: &mut PreparedProject) {
         let command = |open: &OpenMatter| {
-            format!("# {} withdraw {} --reason {}", self.client, quote(open.path.as_str()), quote(reason))
+            let (path, reason) = (quote(open.path.as_str()), quote(self.reason));
+            format!("# {} withdraw {path} --reason {reason}", self.client)
         };
-        let commands: Vec<String> = self.touched_matters(OpenKind::Release).map(command).collect();
+        let mut commands = self.touched_matters(OpenKind::Release).map(command).peekable();
         let about = "A named key registered or signed releases that still wait for signatures. Those that are not yours, an \
                      admin can withdraw";
-        (!commands.is_empty()).then(|| ResponseStep::new(about, commands))
+        if commands.peek().is_some() {
+            prepared.step(about, commands);
+        }
     }
 
     /// A file may not be what the source gives, where only the named keys say so.
-    fn rebuild(&self) -> Option<ResponseStep> {
-        let names: Vec<String> =
-            self.incident.releases_to_rebuild().map(|path| format!("# {}", quote(path.as_str()))).collect();
+    fn rebuild(&self, prepared: &mut PreparedProject) {
+        let names = self.incident.releases_to_rebuild().map(|path| format!("# {}", quote(path.as_str())));
+        let mut names = names.peekable();
         let about = "These releases are reproduced only if the named keys tell the truth. Have other builders of their \
                      signers files build them, and see whether they get the same";
-        (!names.is_empty()).then(|| ResponseStep::new(about, names))
+        if names.peek().is_some() {
+            prepared.step(about, names);
+        }
     }
 
-    fn rotate(&self, chain: &VerifiedChain, has_next: bool) -> Vec<ResponseStep> {
-        let current = &chain.last().signers;
-        let place = &chain.links[0].metadata.origin.url;
-        let url = &place_beside(place);
+    fn rotate(&self, prepared: &mut PreparedProject) {
+        let place = &self.chain.links[0].metadata.origin.url;
+        let url = quote(&place_beside(place));
         let file = self.path_of(wire::SIGNERS_FILE);
-        let mut steps = Vec::new();
-        if !has_next {
-            steps.extend(self.removal.shortages.iter().map(|shortage| self.decide(shortage, &file)));
+        let has_next = prepared.next.is_some();
+        for shortage in self.removal.shortages.iter().filter(|_| !has_next) {
+            self.decide(prepared, shortage, &file);
         }
         let publish = match has_next {
             true => format!("Review {file} and publish it"),
             false => "Publish the file that you decided on".to_owned(),
         };
-        let about = format!("{publish} beside the one in force, at {}", quote(url));
-        steps.push(ResponseStep::new(about, []));
-        let signers = self.list_rotators(current);
+        prepared.step(format!("{publish} beside the one in force, at {url}"), []);
+        let command = format!("{} update {url}", self.client);
+        prepared.step("Propose it, with the key of one who signs it next", [command]);
+        let signers = self.name_rotators();
         let who = match self.removal.others_can_rotate {
-            true => format!("Enough of these have to sign: {}", shown_signers(&signers)),
+            true => format!("Enough of these have to sign: {signers}"),
             false => format!(
-                "The others cannot rotate without a named key. Its owner must sign too, if the key is not lost: {}. \
-                 A thief can do the same, so be first",
-                shown_signers(&signers)
+                "The others cannot rotate without a named key. Its owner must sign too, if the key is not lost: {signers}. A \
+                 thief can do the same, so be first"
             ),
         };
-        let command = format!("{} update {}", self.client, quote(url));
-        steps.push(ResponseStep::new("Propose it, with the key of one who signs it next", [command]));
         let pending = layout::pending_signers(&self.incident.project);
-        let command = format!("{} sign {}", self.client, quote(pending.as_str()));
-        steps.push(ResponseStep::new(who, [command]));
-        if let Some(hours) = current.rotation_delay_hours() {
+        prepared.step(who, [format!("{} sign {}", self.client, quote(pending.as_str()))]);
+        if let Some(hours) = self.current().rotation_delay_hours().map(shown_hours) {
             let about = format!(
-                "The signers file in force lets rotations wait {}. If enough masters sign as well, it takes effect at once",
-                shown_hours(hours)
+                "The signers file in force lets rotations wait {hours}. If enough masters sign as well, it takes effect at once"
             );
-            steps.push(ResponseStep::new(about, []));
+            prepared.step(about, []);
         }
-        let about = format!("Once it is in force, put it in the place of {}", quote(place));
-        steps.push(ResponseStep::new(about, []));
-        steps
+        prepared.step(format!("Once it is in force, put it in the place of {}", quote(place)), []);
     }
 
     /// The admins without the named keys if they are enough, else the masters, else all who are there.
-    fn list_rotators(&self, current: &SignersFile) -> Vec<Signer> {
-        let (others, admins) = (self.others(current), current.admin_groups());
-        let enough =
-            [admins, current.master_groups()].into_iter().find(|groups| quorum::is_met(groups, &others));
-        let keys = keys_of(enough.unwrap_or(admins));
-        name_all(current, keys.filter(|key| enough.is_none() || others.contains(key)).collect())
+    fn name_rotators(&self) -> String {
+        let (others, admins) = (self.others(), self.current().admin_groups());
+        let mut groups = [admins, self.current().master_groups()].into_iter();
+        match groups.find(|groups| quorum::is_met(groups, &others)) {
+            Some(enough) => self.name_all(keys_of(enough).filter(|key| others.contains(key))),
+            None => self.name_all(keys_of(admins)),
+        }
     }
 
-    /// The keys of the file that are not named.
-    fn others(&self, current: &SignersFile) -> BTreeSet<PublicKey> {
-        current.keys().difference(&self.question.keys).copied().collect()
+    fn name_all(&self, keys: impl Iterator<Item = PublicKey>) -> String {
+        let keys: BTreeSet<PublicKey> = keys.collect();
+        let signers = keys.into_iter().map(|key| self.current().named_signer(key));
+        shown_signers(&signers.collect::<Vec<_>>())
     }
 
     /// A group that would have too few keys is a question for people.
-    fn decide(&self, shortage: &KeyShortage, file: &str) -> ResponseStep {
+    fn decide(&self, prepared: &mut PreparedProject, shortage: &KeyShortage, file: &str) {
         let KeyShortage { role, number, threshold, left } = shortage;
-        let project = quote(self.incident.project.as_str());
-        let name = role.name();
+        let (name, s) = (role.name(), plural(*threshold));
         let group = number.map_or_else(|| name.to_owned(), |number| format!("{name}.{number}"));
-        let keys = &self.question.keys;
-        let replace: String = keys.iter().map(|key| format!(" --replace {key}=NEW.pub")).collect();
-        let remove: String = keys.iter().map(|key| format!(" --remove {key}")).collect();
         let lower = match left {
             0 => "a role without keys is left to its default".to_owned(),
             left => format!("--threshold {group}:{left} or less"),
         };
-        ResponseStep::new(
-            format!(
-                "Decide: {role} need {threshold} signature{}, and without these keys {left} would be left. Either put new \
-                 keys in their place, or remove them and lower the threshold ({lower})",
-                plural(*threshold)
-            ),
-            [
-                format!("# {} signers edit {project}{replace} -o {file}", self.client),
-                format!("# {} signers edit {project}{remove} --threshold {group}:N -o {file}", self.client),
-            ],
-        )
+        let about = format!(
+            "Decide: {role} need {threshold} signature{s}, and without these keys {left} would be left. Either put new keys \
+             in their place, or remove them and lower the threshold ({lower})"
+        );
+        let edit = format!("# {} signers edit {}", self.client, quote(self.incident.project.as_str()));
+        let replace: String = self.keys.iter().map(|key| format!(" --replace {key}=NEW.pub")).collect();
+        let remove: String = self.keys.iter().map(|key| format!(" --remove {key}")).collect();
+        let lowered = format!("{edit}{remove} --threshold {group}:N -o {file}");
+        prepared.step(about, [format!("{edit}{replace} -o {file}"), lowered]);
     }
 
-    fn prepare_revocation(
-        &self,
-        path: &RepoPath,
-        history: &History,
-        current: &SignersFile,
-        reason: &str,
-    ) -> Result<PreparedRevocation, CliError> {
+    /// The revocation of a release, and whether it replaces one that only named keys began.
+    fn prepare_revocation(&self, path: &RepoPath) -> Result<(StatementRequest, bool), CliError> {
         let index = self.read_text(path)?;
         let document = Revocation {
-            reason: reason.to_owned(),
+            reason: self.reason.to_owned(),
             timestamp: now()?.to_whole_seconds(),
             subject_digest: Some(Sha512::of(index.as_bytes())),
             initiator: None,
         };
         let text = String::from_utf8_lossy(&document.write()).into_owned();
-        let (kind, history) = (StatementKind::Revocation, history.clone());
-        let request = StatementRequest::of_release(kind, path.clone(), index, history, text);
-        let mut prepared = PreparedRevocation { request, replaces: false };
+        let (kind, history) = (StatementKind::Revocation, self.history.clone());
+        let mut request = StatementRequest::of_release(kind, path.clone(), index, history, text);
+        let mut replaces = false;
         if self.snapshot.contains(&layout::pending_revocation_of(path)) {
             let begun = layout::pending_revocation_signatures_of(path);
             let collected = self.snapshot.read_signatures(&begun).map_err(unreadable)?.unwrap_or_default();
             let text = self.read_text(&layout::pending_revocation_of(path))?;
-            let joined = StatementRequest { text, collected, ..prepared.request.clone() };
-            let groups = current.revocation_groups();
+            let joined = StatementRequest { text, collected, ..request.clone() };
+            let groups = self.current().revocation_groups();
             let counts = |key: &PublicKey| has_member(&groups, key);
             match joined.check() {
                 // One that another revoker began or joined is joined: the server takes no second one.
-                Ok(begun)
-                    if begun.signed.iter().any(|key| counts(key) && !self.question.keys.contains(key)) =>
-                {
-                    prepared.request = joined;
+                Ok(begun) if begun.signed.iter().any(|key| counts(key) && !self.keys.contains(key)) => {
+                    request = joined;
                 }
                 // One that only the named keys began says what a thief says. The server lets go of it with the rotation.
-                Ok(begun) => prepared.replaces = begun.signed.iter().any(counts),
+                Ok(begun) => replaces = begun.signed.iter().any(counts),
                 Err(_) => {}
             }
         }
-        prepared.request.check().map_err(|error| {
+        request.check().map_err(|error| {
             CliError::other(format!("the revocation of {path} cannot be prepared"), "").because(error)
         })?;
-        Ok(prepared)
+        Ok((request, replaces))
     }
 
-    fn revoke(&self, signers: &SignersFile, revocations: &[PreparedRevocation]) -> Vec<ResponseStep> {
+    /// `replaced`: how many revocations replace one that only named keys began.
+    fn revoke(&self, prepared: &mut PreparedProject, replaced: usize) {
         let requests = self.path_of(REVOCATIONS_FILE);
-        let revokers = self.choose_revokers(signers);
-        let count = revocations.len();
-        let count = if count == 1 { "release".to_owned() } else { format!("{count} releases") };
-        if revokers.is_empty() {
-            let about = format!(
-                "The {count} cannot be revoked without a named key: rotate first, then run this again"
-            );
-            return vec![ResponseStep::new(about, [])];
-        }
-        let step = |(i, signer): (usize, Signer)| {
-            let signed = self.path_of(&format!("revocations-{}.json", i + 1));
-            let about = format!(
-                "Review {requests}, and revoke the {count}. With the key of {}",
-                shown_signers(&[signer])
-            );
-            let sign = format!("{} revoke --detached {requests} -o {signed}", self.client);
-            ResponseStep::new(about, [sign, format!("{} revoke --submit {signed}", self.client)])
+        let revokers = self.choose_revokers(prepared.next.as_ref().unwrap_or(self.current()));
+        let count = match prepared.revocations.len() {
+            1 => "release".to_owned(),
+            count => format!("{count} releases"),
         };
-        let mut steps = Vec::new();
-        let replaced = revocations.iter().filter(|prepared| prepared.replaces).count();
+        if revokers.is_empty() {
+            let first = "rotate first, then run this again";
+            let about = format!("The {count} cannot be revoked without a named key: {first}");
+            return prepared.step(about, []);
+        }
         if replaced > 0 {
             let about = format!(
                 "Only named keys began to revoke {replaced} of them. The prepared revocations take the place of these, once \
                  the new signers are in force. Until then the server refuses them"
             );
-            steps.push(ResponseStep::new(about, []));
+            prepared.step(about, []);
         }
-        steps.extend(revokers.into_iter().enumerate().map(step));
-        steps
+        for (signer, number) in revokers.iter().zip(1..) {
+            let signed = self.path_of(&format!("revocations-{number}.json"));
+            let key = shown_signer(signer);
+            let sign = format!("{} revoke --detached {requests} -o {signed}", self.client);
+            let submit = format!("{} revoke --submit {signed}", self.client);
+            let about = format!("Review {requests}, and revoke the {count}. With the key of {key}");
+            prepared.step(about, [sign, submit]);
+        }
     }
 
     /// Chooses as many revokers as are needed, without the named keys. Returns none if there are not enough.
@@ -458,7 +431,7 @@ impl<S: Snapshot> Planner<'_, S> {
         let is_useful = |group: &Group, key: &PublicKey, keys: &BTreeSet<PublicKey>| {
             group.contains(key) && quorum::count(group, keys) < group.threshold
         };
-        for key in keys_of(&groups).filter(|key| !self.question.keys.contains(key)) {
+        for key in keys_of(&groups).filter(|key| !self.keys.contains(key)) {
             if groups.iter().any(|group| is_useful(group, &key, &keys)) && keys.insert(key) {
                 chosen.push(signers.named_signer(key));
             }
@@ -473,10 +446,6 @@ impl<S: Snapshot> Planner<'_, S> {
 
     /// The path of a prepared file, as it is typed.
     fn path_of(&self, name: &str) -> String {
-        quote(&self.dir.join(&self.dir_name).join(name).display().to_string())
+        quote(&self.dir.join(name).display().to_string())
     }
-}
-
-fn name_all(file: &SignersFile, keys: BTreeSet<PublicKey>) -> Vec<Signer> {
-    keys.into_iter().map(|key| file.named_signer(key)).collect()
 }
