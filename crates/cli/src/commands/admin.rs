@@ -72,7 +72,7 @@ fn ask_projects(
     below: Option<&RepoPath>,
 ) -> Result<Vec<Value>, CliError> {
     let request = AdminRequest::Projects { below: below.map(ToString::to_string) };
-    if let Some(items) = socket::ask(data_dir, &request)? {
+    if let Some(items) = socket::ask(data_dir, &request, socket::HINT)? {
         return Ok(items);
     }
     let (_data_dir, opened) = open_stopped(file, data_dir)?;
@@ -110,7 +110,7 @@ fn drop_pending(args: DropArgs, output: Output) -> Result<(), CliError> {
     let (file, path) = find_data_dir(args.files)?;
     let project = find_named(&args.project, &file, &path)?;
     let request = AdminRequest::Drop { project: project.to_string() };
-    if socket::ask(&path, &request)?.is_none() {
+    if socket::ask(&path, &request, socket::HINT)?.is_none() {
         let (data_dir, opened) = open_stopped(&file, &path)?;
         if is_mirror(&data_dir)? {
             let message = format!("{} is a mirror's, which accepts no changes", path.display());
@@ -150,7 +150,7 @@ fn change_blocks(args: BlockArgs, output: Output, wish: Wish) -> Result<(), CliE
         ),
     };
     let value = json!({ name: thing.as_str() });
-    if socket::ask(&path, &request)?.is_none() {
+    if socket::ask(&path, &request, socket::BLOCKS_HINT)?.is_none() {
         let blocks = open_blocks(&lock_stopped(&path)?)?;
         let changed = if wish == Wish::Block { blocks.block(thing) } else { blocks.unblock(thing) };
         changed.map_err(|error| CliError::other(error.to_string(), socket::BLOCKS_HINT))?;
@@ -180,7 +180,7 @@ fn read_thing(text: &str, wish: Wish) -> Result<BlockedThing, CliError> {
 
 fn show_blocks(files: FileArgs, output: Output) -> Result<(), CliError> {
     let (_, path) = find_data_dir(files)?;
-    let items = match socket::ask(&path, &AdminRequest::Blocks {})? {
+    let items = match socket::ask(&path, &AdminRequest::Blocks {}, socket::BLOCKS_HINT)? {
         Some(items) => items,
         None => list_blocks(&open_blocks(&lock_stopped(&path)?)?),
     };
@@ -194,7 +194,7 @@ fn show_blocks(files: FileArgs, output: Output) -> Result<(), CliError> {
 
 fn show_stats(files: FileArgs, output: Output) -> Result<(), CliError> {
     let (_, path) = find_data_dir(files)?;
-    let items = socket::ask(&path, &AdminRequest::Stats {})?.ok_or_else(|| {
+    let items = socket::ask(&path, &AdminRequest::Stats {}, socket::HINT)?.ok_or_else(|| {
         let message = format!("no server runs with the data directory {}", path.display());
         CliError::unreachable(message, "start it, or name its directory with --data-dir")
     })?;
@@ -240,7 +240,8 @@ fn resume(
     resume_stopped: impl FnOnce(&DataDir, Display<'_>) -> Result<(bool, String), CliError>,
 ) -> Result<(), CliError> {
     let (_, path) = find_data_dir(files)?;
-    let is_running = socket::ask(&path, request)?.is_some();
+    let hint = "there is nothing to decide; `countersign admin stats` says how the server is doing";
+    let is_running = socket::ask(&path, request, hint)?.is_some();
     if !is_running && let (false, message) = resume_stopped(&lock_stopped(&path)?, path.display())? {
         return Err(CliError::other(message, "there is nothing to decide"));
     }
@@ -392,9 +393,8 @@ fn take_checkpoint(args: TakeCheckpointArgs, output: Output) -> Result<(), CliEr
 }
 
 fn ask_log(data_dir: &Path, request: &AdminRequest) -> Result<Vec<Value>, CliError> {
-    let answered = socket::ask(data_dir, request).map_err(|error| {
-        error.with_hint("the server's log, /readyz and `countersign admin stats` say what the log waits for")
-    })?;
+    let hint = "the server's log, /readyz and `countersign admin stats` say what the log waits for";
+    let answered = socket::ask(data_dir, request, hint).map_err(|error| error.with_hint(hint))?;
     answered.ok_or_else(|| {
         let message = format!("no server runs with the data directory {}", data_dir.display());
         CliError::unreachable(message, "start it first: only a running log knows what it has")

@@ -34,7 +34,8 @@ pub(crate) async fn run(session: &Session, args: &IncidentArgs) -> Result<(), Cl
         None => {
             let fetched = Fetched::gather(session, args, since).await?;
             let Fetched { scratch, scope, mut findings, .. } = fetched;
-            findings.examine(&scratch, scope.keys(), |project| scope[project].iter().cloned().collect());
+            let releases = |project: &RepoPath| scope[project].releases.iter().cloned().collect();
+            findings.examine(&scratch, scope.keys(), releases);
             tell(session, args, &scratch, findings)
         }
     }
@@ -83,14 +84,6 @@ fn list_files(snapshot: &impl Snapshot, projects: &[RepoPath]) -> Result<Vec<Sig
 /// Strangers can make many reasons, so not all of them are told to people. Programs get all.
 const MOST_REASONS: usize = 20;
 
-fn list_reasons(reasons: &[String]) -> String {
-    let mut shown: Vec<String> = reasons.iter().take(MOST_REASONS).map(|reason| shown_text(reason)).collect();
-    if let Some(more) = reasons.len().checked_sub(MOST_REASONS).filter(|more| *more > 0) {
-        shown.push(format!("and {more} more"));
-    }
-    shown.join("; ")
-}
-
 fn tell(
     session: &Session,
     args: &IncidentArgs,
@@ -125,6 +118,6 @@ fn tell(
         "not everything could be read, so there may be more than is shown here",
         "do not rely on this server or repository before that is explained; `countersign fsck` says more",
     )
-    .because(list_reasons(&reasons))
+    .because(words::first_of(reasons.iter().map(|reason| shown_text(reason)), MOST_REASONS).join("; "))
     .with_details(value))
 }

@@ -21,8 +21,12 @@ const TIMEOUT: Duration = Duration::from_secs(70);
 /// The most bytes of an answer, which is far more than the longest one has.
 const MAX_ANSWER_BYTES: u64 = 64 << 20;
 
-/// The items of the answer; `None` if no server listens there.
-pub(super) fn ask(data_dir: &Path, request: &AdminRequest) -> Result<Option<Vec<Value>>, CliError> {
+/// The items of the answer; `None` if no server listens there. `hint`: what to do if the server refuses.
+pub(super) fn ask(
+    data_dir: &Path,
+    request: &AdminRequest,
+    hint: &str,
+) -> Result<Option<Vec<Value>>, CliError> {
     let path = DataDir::admin_socket_at(data_dir);
     let stream = match UnixStream::connect(&path) {
         Ok(stream) => stream,
@@ -37,26 +41,11 @@ pub(super) fn ask(data_dir: &Path, request: &AdminRequest) -> Result<Option<Vec<
         }
     };
     let answered = converse(stream, request).map_err(|error| CliError::file("asked", &path, error))?;
-    answered.map_err(|error| error.with_hint(hint_of(request))).map(Some)
+    answered.map(Some).map_err(|reason| CliError::other(shown_text(&reason), hint))
 }
 
-/// What to do if the server refuses.
-fn hint_of(request: &AdminRequest) -> &'static str {
-    match request {
-        AdminRequest::Block { .. } | AdminRequest::Unblock { .. } | AdminRequest::Blocks {} => BLOCKS_HINT,
-        AdminRequest::ResumeMirror {} | AdminRequest::ResumeWitness {} => {
-            "there is nothing to decide; `countersign admin stats` says how the server is doing"
-        }
-        AdminRequest::Projects { .. }
-        | AdminRequest::Drop { .. }
-        | AdminRequest::Stats {}
-        | AdminRequest::LogStatus {}
-        | AdminRequest::AcceptLogLoss { .. }
-        | AdminRequest::TakeLogCheckpoint { .. } => HINT,
-    }
-}
-
-fn converse(mut stream: UnixStream, request: &AdminRequest) -> io::Result<Result<Vec<Value>, CliError>> {
+/// The items of the answer, or why the server refuses.
+fn converse(mut stream: UnixStream, request: &AdminRequest) -> io::Result<Result<Vec<Value>, String>> {
     stream.set_read_timeout(Some(TIMEOUT))?;
     stream.set_write_timeout(Some(TIMEOUT))?;
     stream.write_all(format!("{}\n", serde_json::to_string(request)?).as_bytes())?;
@@ -66,7 +55,7 @@ fn converse(mut stream: UnixStream, request: &AdminRequest) -> io::Result<Result
         match item.get("end").map(|end| serde_json::from_value(end.clone())).transpose()? {
             None => items.push(item),
             Some(AdminEnd::Done) => return Ok(Ok(items)),
-            Some(AdminEnd::Failed(reason)) => return Ok(Err(CliError::other(shown_text(&reason), HINT))),
+            Some(AdminEnd::Failed(reason)) => return Ok(Err(reason)),
         }
     }
     Err(io::ErrorKind::UnexpectedEof.into())

@@ -21,16 +21,17 @@ const MAX_RELEASES: usize = 1_000;
 /// The most releases of a project in which the keys signed nothing. It may be a stranger's.
 const MAX_STRANGERS_RELEASES: usize = 10;
 
-/// The paths of releases by project, sorted.
-pub(super) type ProjectReleases = BTreeMap<RepoPath, BTreeSet<RepoPath>>;
-
 pub(super) struct Fetched {
     pub(super) scratch: Scratch,
-    pub(super) scope: ProjectReleases,
+    pub(super) scope: BTreeMap<RepoPath, FetchedProject>,
     /// What is to be found, and what could not be read.
     pub(super) findings: Findings,
-    /// The history of its signers, for each project of `scope`.
-    histories: BTreeMap<RepoPath, History>,
+}
+
+pub(super) struct FetchedProject {
+    /// The history of its signers.
+    history: History,
+    pub(super) releases: BTreeSet<RepoPath>,
 }
 
 impl Fetched {
@@ -42,9 +43,8 @@ impl Fetched {
         let question = IncidentQuestion { since, ..IncidentQuestion::default() };
         let mut fetched = Self {
             scratch: Scratch::default(),
-            scope: ProjectReleases::new(),
+            scope: BTreeMap::new(),
             findings: Findings::new(question, session.known_projects()),
-            histories: BTreeMap::new(),
         };
         let mut clients: Vec<ServerClient> = Vec::new();
         for name in &args.projects {
@@ -56,7 +56,8 @@ impl Fetched {
                 clients.push(client);
             }
         }
-        let files: Vec<SignersFile> = fetched.histories.values().flat_map(list_files).collect();
+        let files: Vec<SignersFile> =
+            fetched.scope.values().flat_map(|project| list_files(&project.history)).collect();
         fetched.findings.question.keys = resolve_keys(&args.keys.all(), &files)?;
         if args.projects.is_empty() {
             clients = session.clients(Reader::Signer)?;
@@ -88,20 +89,19 @@ impl Fetched {
         }
         let mut releases = BTreeSet::new();
         let mut projects = BTreeSet::new();
-        let mut begun = BTreeSet::new();
         for key in self.findings.question.keys.clone() {
             let known = client.key(&key).await?;
             self.findings.is_cut |= anywhere && (known.listed_more || known.formerly.len() >= LIST_ENTRIES);
             self.findings.is_cut |= known.begun.len() >= KEY_ENTRIES;
             projects.extend(known.listed.into_iter().map(|listing| listing.project_id));
             projects.extend(known.formerly);
-            begun.extend(known.begun.into_iter().map(|file| file.file_path));
+            releases.extend(known.begun.into_iter().map(|file| file.file_path));
             let pending = client.pending_of(&key).await?;
             self.findings.is_cut |= pending.more;
             for file in pending.pending {
                 projects.insert(file.project_id);
                 if file.kind == WaitingKind::Revocation {
-                    begun.insert(file.file_path);
+                    releases.insert(file.file_path);
                 }
             }
             for signed in self.list_signed(client, &key).await? {
@@ -117,7 +117,6 @@ impl Fetched {
                 self.note_unread(&project, &error);
             }
         }
-        releases.extend(begun);
         for project in self.in_order() {
             if let Err(error) = self.fetch_releases(client, &project, &releases).await {
                 self.note_unread(&project, &error);
@@ -152,7 +151,7 @@ impl Fetched {
             touched.iter().filter(|path| path.is_inside(project)).cloned().collect();
         let is_strangers = releases.is_empty()
             && !self.findings.known.contains(project)
-            && self.agreement(project) == Some(ListingAgreement::None);
+            && self.agreement(project) == ListingAgreement::None;
         let complete = self.are_builders(project).then_some(ReleaseState::Complete);
         for state in [ReleaseState::Collecting, ReleaseState::Revoked].into_iter().chain(complete) {
             let found = self.list_releases(client, project, state).await?;
@@ -163,7 +162,7 @@ impl Fetched {
             releases.truncate(MAX_STRANGERS_RELEASES);
         }
         for path in releases {
-            if self.scope.values().map(BTreeSet::len).sum::<usize>() >= MAX_RELEASES {
+            if self.scope.values().map(|project| project.releases.len()).sum::<usize>() >= MAX_RELEASES {
                 self.findings.is_cut = true;
                 break;
             }
@@ -172,7 +171,9 @@ impl Fetched {
                     // The signers of the project stay as they were fetched with it.
                     let is_of_release = |file: &RepoPath| file.as_str().starts_with(path.as_str());
                     self.scratch.absorb(&shown.files, is_of_release);
-                    self.scope.entry(project.clone()).or_default().insert(path);
+                    if let Some(project) = self.scope.get_mut(project) {
+                        project.releases.insert(path);
+                    }
                 }
                 Err(error) => self.note_unread(&path, &error),
             }
@@ -181,13 +182,13 @@ impl Fetched {
     }
 
     /// The people who agreed to the listing of the keys.
-    fn agreement(&self, project: &RepoPath) -> Option<ListingAgreement> {
-        Some(ListingAgreement::of(self.histories.get(project)?, &self.findings.question))
+    fn agreement(&self, project: &RepoPath) -> ListingAgreement {
+        ListingAgreement::of(&self.scope[project].history, &self.findings.question)
     }
 
     /// Whether one of the keys is or was a builder's in this project.
     fn are_builders(&self, project: &RepoPath) -> bool {
-        let files = self.histories.get(project).map(list_files).unwrap_or_default();
+        let files = list_files(&self.scope[project].history);
         let mut builders = files.iter().flat_map(|file| keys_of(file.builder_groups()));
         builders.any(|key| self.findings.question.keys.contains(&key))
     }
@@ -254,8 +255,8 @@ impl Fetched {
             ));
         };
         self.scratch.absorb(&shown.files, |_| true);
-        self.scope.entry(project.clone()).or_default();
-        self.histories.insert(project.clone(), shown.history().clone());
+        let (history, releases) = (shown.history().clone(), BTreeSet::new());
+        self.scope.insert(project.clone(), FetchedProject { history, releases });
         Ok(())
     }
 }

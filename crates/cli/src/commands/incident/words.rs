@@ -56,11 +56,18 @@ fn describe_strangers(projects: &[&ProjectIncident]) -> Vec<String> {
         "Other projects list these keys, which signed and registered nothing there. Name one to see all of it:"
             .to_owned(),
     ];
-    lines.extend(projects.iter().take(MOST_STRANGERS).map(|incident| describe_stranger(incident)));
-    if let Some(more) = projects.len().checked_sub(MOST_STRANGERS).filter(|more| *more > 0) {
-        lines.push(format!("  and {more} more"));
-    }
+    let projects = first_of(projects.iter().map(|incident| describe_stranger(incident)), MOST_STRANGERS);
+    lines.extend(projects.iter().map(|project| format!("  {project}")));
     lines
+}
+
+/// The first of these, and how many more there are.
+pub(super) fn first_of(all: impl Iterator<Item = String>, most: usize) -> Vec<String> {
+    let mut shown: Vec<String> = all.collect();
+    let more = shown.len().saturating_sub(most);
+    shown.truncate(most);
+    shown.extend((more > 0).then(|| format!("and {more} more")));
+    shown
 }
 
 fn describe_stranger(incident: &ProjectIncident) -> String {
@@ -69,7 +76,7 @@ fn describe_stranger(incident: &ProjectIncident) -> String {
         true => "Do not sign the proposed signers file: it lists a named key",
         false => "a registrar",
     };
-    format!("  {}: {what}", incident.project)
+    format!("{}: {what}", incident.project)
 }
 
 fn describe_project(incident: &ProjectIncident, output: Output) -> Vec<String> {

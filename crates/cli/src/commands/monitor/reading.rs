@@ -1,7 +1,8 @@
 //! New commits of a log: their leaves must give the root of the checkpoint, the journal must be what the leaves say, and
 //! the state that the journal gives must be the one that they have.
 
-use countersign_core::documents::{history::Agreement, layout, signers::SignersFile, statement::Veto};
+use countersign_core::documents::{history::Agreement, layout, layout::Signable};
+use countersign_core::documents::{signers::SignersFile, statement::Veto};
 use countersign_core::log::record::{Leaf, digest_changes, parse_bundle};
 use countersign_core::log::tile::{TILE_WIDTH, TileKind, TileName};
 use countersign_core::log::{note::Note, tree::BadProof, tree::TreeHead};
@@ -158,60 +159,52 @@ impl Watching {
         let mut found = Vec::new();
         for (path, content) in &entry.change.files {
             let Some(content) = content else { continue };
-            if let Some(project) = layout::project_of_active_signers(path) {
-                let signers = SignersFile::parse(content).ok();
-                let lists =
-                    |key: PublicKey| signers.as_ref().is_some_and(|signers| signers.keys().contains(&key));
-                let lists_key = self.key.map(lists);
-                if lists_key == Some(true) {
-                    projects.insert(project.clone());
-                }
-                if projects.contains(&project) {
-                    transparency.remove(&project);
-                    let demand = signers.as_ref().and_then(SignersFile::transparency).cloned();
-                    transparency.extend(demand.map(|demand| (project.clone(), demand)));
-                }
-                let kind = ChangeKind::Signers { digest: Sha512::of(content), lists_key };
-                found.push((kind, project, path.clone()));
+            let Some(project) = layout::project_of_active_signers(path) else {
+                found.extend(find_change(path, content));
                 continue;
+            };
+            let signers = SignersFile::parse(content).ok();
+            let lists =
+                |key: PublicKey| signers.as_ref().is_some_and(|signers| signers.keys().contains(&key));
+            let lists_key = self.key.map(lists);
+            if lists_key == Some(true) {
+                projects.insert(project.clone());
             }
-            if let Some((kind, project)) = find_waiting(path, content) {
-                found.push((kind, project.clone(), layout::pending_signers(&project)));
-                continue;
+            if projects.contains(&project) {
+                transparency.remove(&project);
+                let demand = signers.as_ref().and_then(SignersFile::transparency).cloned();
+                transparency.extend(demand.map(|demand| (project, demand)));
             }
-            let Some(index) = path.parent().map(|dir| layout::index_in(&dir)) else { continue };
-            let project = index.self_and_ancestors().find(|dir| projects.contains(dir));
-            let Some(project) = project else { continue };
-            if *path == layout::signatures_of(&index) {
-                found.push((ChangeKind::Complete, project, index));
-            } else if *path == layout::revocation_of(&index) {
-                found.push((ChangeKind::Revoked, project, index));
-            }
+            found.push((ChangeKind::Signers { digest: Sha512::of(content), lists_key }, path.clone()));
         }
-        found.retain(|(_, project, _)| projects.contains(project));
         let (commit, time) = (entry.id.to_string(), entry.time);
-        let change =
-            |(kind, project, path)| WatchedChange { kind, project, path, commit: commit.clone(), time };
-        self.changes.extend(found.into_iter().map(change));
+        self.changes.extend(found.into_iter().filter_map(|(kind, path)| {
+            let project = path.self_and_ancestors().find(|dir| projects.contains(dir))?;
+            Some(WatchedChange { kind, project, path, commit: commit.clone(), time })
+        }));
     }
 }
 
-/// Finds what changed about signers that wait or are vetoed.
-fn find_waiting(path: &RepoPath, content: &[u8]) -> Option<(ChangeKind, RepoPath)> {
-    let dir = path.parent()?;
-    if dir.file_name() == wire::PENDING_DIR {
-        let project = dir.parent()?;
-        let pending = layout::pending_signers(&project);
-        if *path == layout::agreement_of(&pending) {
-            return Some((ChangeKind::Agreed { due: Agreement::parse(content).ok()?.due_at }, project));
-        }
-        let is_begun = *path == layout::pending_veto_of(&pending);
-        let reason = Veto::parse(content).ok().filter(|_| is_begun)?.veto;
-        return Some((ChangeKind::Veto { reason }, project));
+/// What a file says that a commit writes, if it is no signers file in force; and about which index or pending signers file.
+fn find_change(path: &RepoPath, content: &[u8]) -> Option<(ChangeKind, RepoPath)> {
+    let reason = || Veto::parse(content).ok().map(|veto| veto.veto);
+    if path.file_name() == wire::VETO_FILE {
+        let vetoed = path.parent()?.parent().filter(|dir| dir.file_name() == wire::VETOED_DIR)?;
+        return Some((ChangeKind::Vetoed { reason: reason()? }, layout::pending_signers(&vetoed.parent()?)));
     }
-    let project = dir.parent().filter(|dir| dir.file_name() == wire::VETOED_DIR)?.parent()?;
-    let reason = Veto::parse(content).ok().filter(|_| path.file_name() == wire::VETO_FILE)?.veto;
-    Some((ChangeKind::Vetoed { reason }, project))
+    let file = layout::signable_behind(path)?;
+    let kind = match layout::signable(&file)? {
+        Signable::Index if *path == layout::signatures_of(&file) => ChangeKind::Complete,
+        Signable::Index if *path == layout::revocation_of(&file) => ChangeKind::Revoked,
+        Signable::PendingSigners { .. } if *path == layout::agreement_of(&file) => {
+            ChangeKind::Agreed { due: Agreement::parse(content).ok()?.due_at }
+        }
+        Signable::PendingSigners { .. } if *path == layout::pending_veto_of(&file) => {
+            ChangeKind::Veto { reason: reason()? }
+        }
+        Signable::Index | Signable::PendingSigners { .. } => return None,
+    };
+    Some((kind, file))
 }
 
 impl WatchedChange {
