@@ -89,7 +89,7 @@ impl StateReplay {
         let records = kept.filter_map(|kept| match kept {
             Kept::Record(record) => Some(record),
             Kept::Index(path, digest) => {
-                set(&mut digests, path, digest);
+                set_digest(&mut digests, path, digest);
                 None
             }
         });
@@ -141,12 +141,11 @@ impl StateReplay {
         self.statuses = statuses;
         self.new_records.extend(records.into_iter().map(|record| (record.key(), record)));
         for (path, content) in &change.files {
-            if layout::signable(path) != Some(Signable::Index) {
-                continue;
+            if layout::signable(path) == Some(Signable::Index) {
+                let digest = content.as_deref().map(Sha512::of);
+                set_digest(&mut self.digests, path.clone(), digest);
+                self.new_digests.insert(path.clone(), digest);
             }
-            let digest = content.as_deref().map(Sha512::of);
-            set(&mut self.digests, path.clone(), digest);
-            self.new_digests.insert(path.clone(), digest);
         }
         Ok(true)
     }
@@ -196,33 +195,20 @@ impl StateReplay {
     }
 
     fn append(&mut self) -> io::Result<()> {
-        let mut lines = LineWriter::open(&self.path(), self.written)?;
-        for record in self.new_records.values() {
-            lines.write(&["record", &record.text()])?;
-        }
-        for (path, digest) in &self.new_digests {
-            match digest {
-                Some(digest) => lines.write(&["index", path.as_str(), &digest.to_string()])?,
-                None => lines.write(&["index", path.as_str()])?,
-            }
-        }
-        self.written = lines.finish()?;
+        let records = self.new_records.values().map(record_line);
+        let digests = self.new_digests.iter().map(|(index, digest)| index_line(index, digest.as_ref()));
+        self.written = write_lines(&self.path(), self.written, records.chain(digests))?;
         Ok(())
     }
 
     /// Writes everything to the next file, without what was replaced. The file before stays.
     fn compact(&mut self) -> io::Result<()> {
-        let before = self.lines()?;
+        let before = self.lines()?.filter_map(|line| Kept::parse(&line)?.record());
+        let records = before.filter(|record| self.statuses.holds(&record.leaf()));
+        let digests = self.digests.iter().map(|(index, digest)| index_line(index, Some(digest)));
+        let lines = records.map(|record| record_line(&record)).chain(digests);
         let after = Written::nothing(self.written.file + 1);
-        let mut lines = LineWriter::open(&self.path_of(after.file), after)?;
-        let records = before.filter_map(|line| Kept::parse(&line)?.record());
-        for record in records.filter(|record| self.statuses.holds(&record.leaf())) {
-            lines.write(&["record", &record.text()])?;
-        }
-        for (path, digest) in &self.digests {
-            lines.write(&["index", path.as_str(), &digest.to_string()])?;
-        }
-        self.written = lines.finish()?;
+        self.written = write_lines(&self.path_of(after.file), after, lines)?;
         self.needed = self.written.lines;
         Ok(())
     }
@@ -240,31 +226,33 @@ impl Written {
     }
 }
 
-struct LineWriter {
-    writer: BufWriter<File>,
-    written: Written,
+/// Writes lines behind what was written. What follows it is cut off.
+fn write_lines(
+    path: &Path,
+    mut written: Written,
+    lines: impl Iterator<Item = Vec<String>>,
+) -> io::Result<Written> {
+    let mut file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
+    file.set_len(written.bytes)?;
+    file.seek(SeekFrom::Start(written.bytes))?;
+    let mut writer = BufWriter::with_capacity(1 << 20, file);
+    for words in lines {
+        let line = serde_json::to_vec(&words)?;
+        written.add(&line);
+        writer.write_all(&line)?;
+        writer.write_all(b"\n")?;
+    }
+    writer.into_inner().map_err(io::IntoInnerError::into_error)?.sync_data()?;
+    Ok(written)
 }
 
-impl LineWriter {
-    /// Goes on after what was written. What follows it is cut off.
-    fn open(path: &Path, written: Written) -> io::Result<Self> {
-        let mut file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
-        file.set_len(written.bytes)?;
-        file.seek(SeekFrom::Start(written.bytes))?;
-        Ok(Self { writer: BufWriter::with_capacity(1 << 20, file), written })
-    }
+fn record_line(record: &Record) -> Vec<String> {
+    vec!["record".to_owned(), record.text()]
+}
 
-    fn write(&mut self, words: &[&str]) -> io::Result<()> {
-        let line = serde_json::to_vec(words)?;
-        self.written.add(&line);
-        self.writer.write_all(&line)?;
-        self.writer.write_all(b"\n")
-    }
-
-    fn finish(self) -> io::Result<Written> {
-        self.writer.into_inner().map_err(io::IntoInnerError::into_error)?.sync_data()?;
-        Ok(self.written)
-    }
+fn index_line(index: &RepoPath, digest: Option<&Sha512>) -> Vec<String> {
+    let words = ["index".to_owned(), index.to_string()].into_iter();
+    words.chain(digest.map(ToString::to_string)).collect()
 }
 
 impl Kept {
@@ -287,7 +275,8 @@ impl Kept {
     }
 }
 
-fn set(digests: &mut HashMap<RepoPath, Sha512>, index: RepoPath, digest: Option<Sha512>) {
+/// Notes the digest that an index has from now on.
+fn set_digest(digests: &mut HashMap<RepoPath, Sha512>, index: RepoPath, digest: Option<Sha512>) {
     match digest {
         Some(digest) => drop(digests.insert(index, digest)),
         None => drop(digests.remove(&index)),
