@@ -27,7 +27,7 @@ pub(crate) fn run(args: FsckArgs, output: Output) -> Result<(), CliError> {
             let hint = "name the URL of a running server, or leave out --keep";
             return Err(CliError::usage("--keep goes only with the URL of a server", hint));
         }
-        return report(check(&target, since, output)?, None, output);
+        return report(&check(&target, since, output)?, output);
     };
     let client = ServerClient::new(url, output)?;
     let (dir, temporary) = match keep {
@@ -39,7 +39,8 @@ pub(crate) fn run(args: FsckArgs, output: Output) -> Result<(), CliError> {
     };
     let checked = check_server(&client, &dir, since, output);
     drop(temporary);
-    report(checked?, Some(&client), output)
+    // The copy of a server is a means, and often gone when the user reads this.
+    report(&Checked { repository: client.address().into(), ..checked? }, output)
 }
 
 /// Checks what the copy at `dir` has, and then each commit that the server sends, before it is stored.
@@ -135,13 +136,12 @@ fn check(dir: &Path, since: Option<ObjectId>, output: Output) -> Result<Checked,
     checked
 }
 
-fn report(checked: Checked, server: Option<&ServerClient>, output: Output) -> Result<(), CliError> {
+fn report(checked: &Checked, output: Output) -> Result<(), CliError> {
     if !output.is_json() {
         // Also with --quiet: a user must not take what Git shows for what was checked.
         checked.warnings.iter().for_each(|warning| output.show(&format!("warning: {}", shown_text(warning))));
     }
-    // The copy of a server is a means, and often gone when the user reads this.
-    let repository = server.map_or_else(|| shown_path(&checked.repository), ServerClient::address);
+    let repository = shown_path(&checked.repository);
     for note in &checked.notes {
         output.note(&format!("note: {}", shown_text(note)));
     }
@@ -152,7 +152,7 @@ fn report(checked: Checked, server: Option<&ServerClient>, output: Output) -> Re
             count(checked.commits, "commit"),
             checked.head
         );
-        return output.answer(&text, &to_json(&checked, server));
+        return output.answer(&text, &to_json(checked));
     }
     if !output.is_json() && checked.found > checked.findings.len() {
         output.answer(&format!("and {} more", checked.found - checked.findings.len()), &Value::Null)?;
@@ -160,7 +160,7 @@ fn report(checked: Checked, server: Option<&ServerClient>, output: Output) -> Re
     let message = format!("the history in {repository} is not legal: {}", count(checked.found, "finding"));
     let hint = "do not rely on this repository before each is explained; a copy from before the first commit that is \
                 named can tell what was changed";
-    Err(CliError::unverified(message, hint).with_details(to_json(&checked, server)))
+    Err(CliError::unverified(message, hint).with_details(to_json(checked)))
 }
 
 /// A bar that is not drawn where none is wanted.
@@ -184,13 +184,12 @@ fn print_finding(finding: &Finding, bar: &ProgressBar, output: Output) {
     bar.suspend(|| drop(output.answer(&text, &Value::Null)));
 }
 
-fn to_json(checked: &Checked, server: Option<&ServerClient>) -> Value {
-    let own = || checked.repository.display().to_string();
+fn to_json(checked: &Checked) -> Value {
     let findings = checked.findings.iter().map(|Finding { commit, files, reason }| {
         json!({ "commit": commit.to_string(), "files": files, "reason": reason })
     });
     json!({
-        "repository": server.map_or_else(own, ServerClient::address),
+        "repository": checked.repository.display().to_string(),
         "commits": checked.commits,
         "head": checked.head.to_string(),
         "found": checked.found,
