@@ -151,7 +151,9 @@ fn change_blocks(args: BlockArgs, output: Output, wish: Wish) -> Result<(), CliE
     };
     let value = json!({ name: thing.as_str() });
     if socket::ask(&path, &request, socket::BLOCKS_HINT)?.is_none() {
-        let blocks = open_blocks(&lock_stopped(&path)?)?;
+        // Held until the list is written.
+        let data_dir = lock_stopped(&path)?;
+        let blocks = open_blocks(&data_dir)?;
         let changed = if wish == Wish::Block { blocks.block(thing) } else { blocks.unblock(thing) };
         changed.map_err(|error| CliError::other(error.to_string(), socket::BLOCKS_HINT))?;
     }

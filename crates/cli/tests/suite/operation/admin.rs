@@ -115,6 +115,27 @@ fn the_list_of_blocks_ends_at_its_bound_and_a_damaged_one_is_named() {
     assert!(said.contains(file.to_str().unwrap()), "{said}");
 }
 
+/// Each command has the directory of a stopped server for itself until the list is written, or is refused.
+#[test]
+fn commands_at_once_on_a_stopped_server_lose_no_block() {
+    let mut server = TestServer::start();
+    server.stop();
+    let block = |n: usize| {
+        let host = format!("host{n}.example");
+        let done = server.admin(&["block", &host]).output().status.success();
+        done.then_some(host)
+    };
+    let done: Vec<String> = std::thread::scope(|scope| {
+        let runs =
+            (0..8).map(|lane| scope.spawn(move || (0..12).filter_map(|n| block(12 * lane + n)).collect()));
+        let runs: Vec<_> = runs.collect();
+        runs.into_iter().flat_map(|run| -> Vec<String> { run.join().unwrap() }).collect()
+    });
+    let listed = ask(&server, &["blocks"])["blocks"].to_string();
+    let lost: Vec<&String> = done.iter().filter(|host| !listed.contains(&format!("{host:?}"))).collect();
+    assert!(!done.is_empty() && lost.is_empty(), "{} of {} are lost: {lost:?}", lost.len(), done.len());
+}
+
 #[test]
 fn the_socket_is_for_the_operator_and_bears_nonsense() {
     let mut server = TestServer::start();
