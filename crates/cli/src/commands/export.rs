@@ -13,7 +13,6 @@ use serde_json::json;
 use crate::commands::download::{find_accepted, warn_of_doubts};
 use crate::commands::export::files::{SCRIPT, check_free, write_all};
 use crate::commands::export::other_format::{Export, LeftOut};
-use crate::commands::export::rebuilds::ExportedRebuilds;
 use crate::commands::export::release::ExportedRelease;
 use crate::evidence::{download::Overwrite, release::ShownEvidence, report::release_name};
 use crate::words::{error::CliError, error::shown_path, output::quote};
@@ -49,7 +48,7 @@ pub(crate) async fn run(session: &Session, args: &ExportArgs) -> Result<(), CliE
             .warn(&format!("warning: no signature for {} is exported: {reason}", shown_text(file_name)));
     }
     if args.format == ExportFormat::Openssl {
-        let warnings = release.rebuilds.iter().flat_map(ExportedRebuilds::warnings);
+        let warnings = release.rebuilds.iter().flat_map(|rebuilds| &rebuilds.warnings);
         warnings.for_each(|warning| session.output.warn(&format!("warning: {warning}")));
     }
     let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).chain([SCRIPT]).collect();

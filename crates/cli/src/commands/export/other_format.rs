@@ -19,37 +19,29 @@ use crate::{client::state::Shown, words::error::CliError};
 /// Digests with the programs that every system has.
 const PLAIN: &str = include_str!("plain.sh");
 
-/// The signatures of a release in one format. They verify, and they are enough.
-#[derive(Debug)]
-struct FormatSignatures {
+/// The signatures of a release in one format, by key. They verify, and they are enough.
+fn find_signatures(
+    shown: &Shown,
+    release: &ExportedRelease<'_>,
     format: OtherFormat,
-    file: OtherFormatsFile,
-}
-
-impl FormatSignatures {
-    fn find(shown: &Shown, release: &ExportedRelease<'_>, format: OtherFormat) -> Result<Self, CliError> {
-        let index = &release.artifact.path;
-        let file = shown.parsed(&layout::other_formats_of(index), OtherFormatsFile::parse)?;
-        let sums = release.sums();
-        let mut file = file.unwrap_or_default().keep_verifying(&sums);
-        file.entries.retain(|_, texts| texts.contains_key(&format));
-        let signed: BTreeSet<PublicKey> = file.entries.keys().copied().collect();
-        if quorum::is_met(release.groups(), &signed) {
-            return Ok(Self { format, file });
-        }
-        Err(CliError::other(
-            format!("too few have signed {index} for {format}: {}", release.lacking_text(&signed)),
-            format!(
-                "`--for openssl` needs our own signatures only. For later releases, `countersign signers edit {} \
-                 --format {format}` asks signers for more",
-                release.artifact.chain.project
-            ),
-        ))
+) -> Result<BTreeMap<PublicKey, String>, CliError> {
+    let index = &release.artifact.path;
+    let file = shown.parsed(&layout::other_formats_of(index), OtherFormatsFile::parse)?;
+    let entries = file.unwrap_or_default().keep_verifying(&release.sums()).entries.into_iter();
+    let texts = entries.filter_map(|(key, mut texts)| Some((key, texts.remove(&format)?)));
+    let texts: BTreeMap<PublicKey, String> = texts.collect();
+    let signed: BTreeSet<PublicKey> = texts.keys().copied().collect();
+    if quorum::is_met(release.groups(), &signed) {
+        return Ok(texts);
     }
-
-    fn text_of(&self, signer: &ExportedSigner<'_>) -> Option<&str> {
-        self.file.entries.get(&signer.signer.key)?.get(&self.format).map(String::as_str)
-    }
+    Err(CliError::other(
+        format!("too few have signed {index} for {format}: {}", release.lacking_text(&signed)),
+        format!(
+            "`--for openssl` needs our own signatures only. For later releases, `countersign signers edit {} --format \
+             {format}` asks signers for more",
+            release.artifact.chain.project
+        ),
+    ))
 }
 
 /// The files of an export, and the script that verifies them.
@@ -67,11 +59,11 @@ pub(super) struct LeftOut {
 }
 
 impl Export {
-    /// Signatures on `SHA256SUMS`, which comes first. The tools read their files leniently, so the script has the digest of every file that was
-    /// exported.
+    /// Signatures on `SHA256SUMS`, which comes first. The tools read their files leniently, so the script has the digest of every
+    /// file that was exported.
     fn on_sums(
         release: &ExportedRelease<'_>,
-        signatures: &FormatSignatures,
+        signatures: &BTreeMap<PublicKey, String>,
         mut files: Vec<ExportedFile>,
         mut script: ToolScript<'_>,
     ) -> Self {
@@ -79,19 +71,20 @@ impl Export {
         script.expected = expected.chain(std::mem::take(&mut script.expected)).collect();
         files.insert(0, ExportedFile::new(SHA256SUMS, release.sha256sums.as_str()));
         script.functions.push_str(PLAIN);
-        let script = script.render(release, |signer| signatures.text_of(signer).map(|_| "signature"));
+        let script = script
+            .render(release, |signer| signatures.contains_key(&signer.signer.key).then_some("signature"));
         Self { files, script, left_out: Vec::new() }
     }
 
     /// `--for minisign`: signatures on `SHA256SUMS` as `minisign -V` reads them.
     pub(super) fn for_minisign(shown: &Shown, release: &ExportedRelease<'_>) -> Result<Self, CliError> {
-        let signatures = FormatSignatures::find(shown, release, OtherFormat::Minisign)?;
+        let signatures = find_signatures(shown, release, OtherFormat::Minisign)?;
         let mut files = Vec::new();
         for signer in &release.signers {
             let key = write_public_key(&signer.signer.key);
             files.push(ExportedFile::new(format!("keys/{}.pub", signer.id), key));
-            if let Some(text) = signatures.text_of(signer) {
-                files.push(ExportedFile::new(format!("signatures/{}.minisig", signer.id), text));
+            if let Some(text) = signatures.get(&signer.signer.key) {
+                files.push(ExportedFile::new(format!("signatures/{}.minisig", signer.id), text.as_str()));
             }
         }
         // A path is text from outside, so the script has its digest only.
@@ -112,11 +105,11 @@ impl Export {
 
     /// `--for ssh`: signatures on `SHA256SUMS` as `ssh-keygen -Y verify` reads them.
     pub(super) fn for_ssh(shown: &Shown, release: &ExportedRelease<'_>) -> Result<Self, CliError> {
-        let signatures = FormatSignatures::find(shown, release, OtherFormat::Ssh)?;
+        let signatures = find_signatures(shown, release, OtherFormat::Ssh)?;
         // One line a signer. None is good for another namespace than that of files.
         let spell = |signer: &ExportedSigner<'_>| {
             let key = &signer.signer.key;
-            let made = signatures.text_of(signer).and_then(|text| parse_ssh(text, key));
+            let made = signatures.get(key).and_then(|text| parse_ssh(text, key));
             let format = made.map_or(signer.signer.format, |signature| signature.format());
             format!("{} {}", format.ssh_type(), encode_base64(&key.to_ssh_blob(format)))
         };
@@ -126,8 +119,8 @@ impl Export {
             .map(|signer| format!("{} namespaces=\"{NAMESPACE}\" {}\n", signer.id, spell(signer)));
         let mut files = vec![ExportedFile::new("allowed_signers", allowed.collect::<String>())];
         for signer in &release.signers {
-            if let Some(text) = signatures.text_of(signer) {
-                files.push(ExportedFile::new(format!("signatures/{}.sig", signer.id), text));
+            if let Some(text) = signatures.get(&signer.signer.key) {
+                files.push(ExportedFile::new(format!("signatures/{}.sig", signer.id), text.as_str()));
             }
         }
         let script = ToolScript {
@@ -143,13 +136,12 @@ impl Export {
     /// `--for openpgp`: signatures on `SHA256SUMS`, and on files by themselves, as sqv and gpgv read them. A keyring has the keys
     /// of those who signed, since only they have made a certificate.
     pub(super) fn for_openpgp(shown: &Shown, release: &ExportedRelease<'_>) -> Result<Self, CliError> {
-        let signatures = FormatSignatures::find(shown, release, OtherFormat::Openpgp)?;
+        let signatures = find_signatures(shown, release, OtherFormat::Openpgp)?;
         let sums = release.sums();
         let (mut packets, mut certificates, mut signed) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
         for signer in &release.signers {
             let key = &signer.signer.key;
-            let text = signatures.text_of(signer);
-            if let Some(found) = text.and_then(|text| parse_openpgp(text, key, &sums)) {
+            if let Some(found) = signatures.get(key).and_then(|text| parse_openpgp(text, key, &sums)) {
                 packets.extend(openpgp_packet(key, &sums, &found.signature));
                 certificates.insert(*key, openpgp_certificate(key, &found.certification));
                 signed.insert(*key, found);

@@ -21,8 +21,8 @@ pub(super) struct ExportedRebuilds<'a> {
     artifact: &'a VerifiedArtifact,
     reproduction: &'a Reproduction,
     pub(super) builders: Vec<ExportedBuilder<'a>>,
-    /// Builders whose texts the script cannot read.
-    left_out: Vec<Signer>,
+    /// Which builders are left out, because the script cannot read their texts.
+    pub(super) warnings: Vec<String>,
 }
 
 /// A builder with its statement, under an id such as `builder-1`.
@@ -51,8 +51,11 @@ impl<'a> ExportedRebuilds<'a> {
             let (id, said) = (format!("builder-{number}"), said(&signer));
             ExportedBuilder { id, signer, said }
         });
-        let builders = builders.collect();
-        Some(Self { artifact, reproduction, builders, left_out })
+        let warning = |signer: &Signer| {
+            format!("{} writes digests with escapes, which verify.sh does not read", named(signer))
+        };
+        let (builders, warnings) = (builders.collect(), left_out.iter().map(warning).collect());
+        Some(Self { artifact, reproduction, builders, warnings })
     }
 
     /// Refuses an export whose script would refuse the release, although the client accepts it.
@@ -68,18 +71,10 @@ impl<'a> ExportedRebuilds<'a> {
             format!(
                 "verify.sh cannot show that {} is reproduced. {}",
                 self.artifact.path,
-                self.warnings().join(". ")
+                self.warnings.join(". ")
             ),
             "`countersign bundle` saves the evidence for any release",
         ))
-    }
-
-    /// Says which builders the script leaves out.
-    pub(super) fn warnings(&self) -> Vec<String> {
-        let warning = |signer: &Signer| {
-            format!("{} writes digests with escapes, which verify.sh does not read", named(signer))
-        };
-        self.left_out.iter().map(warning).collect()
     }
 
     /// The files of the statements, their signatures and keys. `pem` is the form of a key.
@@ -97,7 +92,7 @@ impl<'a> ExportedRebuilds<'a> {
 
     /// The lines by which the script checks the statements and counts builders for each file (D261).
     pub(super) fn lines(&self, spell: impl Fn(&PublicKey) -> String, check: SignatureCheck) -> Vec<String> {
-        let mut lines: Vec<String> = self.warnings().iter().map(|warning| comment(warning)).collect();
+        let mut lines: Vec<String> = self.warnings.iter().map(|warning| comment(warning)).collect();
         if self.reproduction.files.is_empty() {
             lines.push("lacks='no file that builders make'".to_owned());
         } else if self.builders.is_empty() {
