@@ -46,8 +46,8 @@ struct Demo {
     output: Output,
     program: PathBuf,
     server_url: String,
+    /// The address of the project on the file server.
     site: String,
-    project: String,
     steps: Vec<Value>,
     traces: Arc<Traces>,
 }
@@ -92,8 +92,8 @@ impl Demo {
         let dir = tempfile::Builder::new().prefix("countersign-demo-").tempdir();
         let dir = dir.map_err(failed("a temporary directory cannot be made"))?.keep();
         let traces = Arc::new(Traces { servers: Mutex::default(), dir, is_kept: AtomicBool::new(false) });
-        let (server_url, site, project, steps) = Default::default();
-        let mut demo = Self { output, program, server_url, site, project, steps, traces };
+        let (server_url, site, steps) = Default::default();
+        let mut demo = Self { output, program, server_url, site, steps, traces };
         demo.traces.remove_on_signal()?;
         fs::create_dir_all(demo.traces.dir.join("public/acme/app/svc.signers"))
             .map_err(failed("no directory"))?;
@@ -101,7 +101,6 @@ impl Demo {
             ["serve", "--dev", "--listen", "127.0.0.1:0", "--data-dir", "server", "--log-level", "error"];
         demo.server_url = demo.start_server(&serve)?;
         let site = demo.start_server(&["serve-files", "public", "--listen", "127.0.0.1:0"])?;
-        demo.project = format!("{}/acme/app", site.replace("://", "/").replace(':', "/"));
         demo.site = format!("{site}/acme/app");
         demo.say(&format!("A signing server and a file server run in {}.", demo.traces.dir.display()));
         demo.say(&format!("$ cd {}", demo.traces.dir.display()));
@@ -194,8 +193,7 @@ impl Demo {
         self.sign_all(&["alice", "bob", "dave"])?;
         self.tell("It takes the place of the first, so that newcomers are shown the newest.");
         self.copy("public/acme/app/svc.signers/next.json", "public/acme/app/svc.signers.json")?;
-        let project = self.project.clone();
-        self.type_in(&["signers", "history", &project], 0)?;
+        self.type_in(&["signers", "history", &self.project()], 0)?;
         self.tell("The user remembers the first signers, and accepts the new ones because of that.");
         self.download(0)
     }
@@ -215,8 +213,13 @@ impl Demo {
         self.type_in(&["download", &url], expected)
     }
 
+    /// The path of the project on the signing server.
+    fn project(&self) -> String {
+        self.site.replace("://", "/").replace(':', "/")
+    }
+
     fn index(&self) -> String {
-        format!("{}/1.0/svc.index.json", self.project)
+        format!("{}/1.0/svc.index.json", self.project())
     }
 
     /// Keeps the server running. It never returns, because the signal that ends it also cleans up.

@@ -32,10 +32,7 @@ pub(crate) async fn run(session: &Session, args: &IncidentArgs) -> Result<(), Cl
     match &args.repository {
         Some(dir) => in_repository(session, args, since, dir),
         None => {
-            let fetched = Fetched::gather(session, args, since).await?;
-            let Fetched { scratch, scope, mut findings, .. } = fetched;
-            let releases = |project: &RepoPath| scope[project].releases.iter().cloned().collect();
-            findings.examine(&scratch, scope.keys(), releases);
+            let (scratch, findings) = Fetched::examine(session, args, since).await?;
             tell(session, args, &scratch, findings)
         }
     }

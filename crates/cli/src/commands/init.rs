@@ -29,14 +29,9 @@ pub(crate) async fn run(session: &Session, args: &InitArgs) -> Result<(), CliErr
     })?;
     let Answers { project, client, own, name, others, threshold } = Answers::gather(session, args).await?;
     let Project { path, pages } = &project;
-    let made = match own {
-        Some(_) => None,
-        None => {
-            let comment = name.clone().unwrap_or_default();
-            let keygen = KeygenArgs { out: None, comment, no_password: args.no_password };
-            Some(MadeKey::make(&session.global, &keygen)?)
-        }
-    };
+    let comment = name.clone().unwrap_or_default();
+    let keygen = KeygenArgs { out: None, comment, no_password: args.no_password };
+    let made = own.is_none().then(|| MadeKey::make(&session.global, &keygen)).transpose()?;
     let own = own.or(made.as_ref().map(|made| PublicHalf { key: made.pair.public, format: None }));
     let you = name.map(|name| as_signer(own, &name)).transpose()?;
     let own = own.map(|own| own.key);

@@ -30,10 +30,7 @@ pub(crate) async fn run(session: &Session, args: &MonitorArgs) -> Result<(), Cli
         }
     };
     let client = ServerClient::new(url, session.output)?;
-    let key = match args.projects.is_empty() {
-        true => Some(session.public_key()?),
-        false => None,
-    };
+    let key = args.projects.is_empty().then(|| session.public_key()).transpose()?;
     let mut projects = BTreeSet::new();
     for name in &args.projects {
         projects.insert(resolve(session, &client, name).await?);

@@ -22,24 +22,25 @@ const MAX_RELEASES: usize = 1_000;
 const MAX_STRANGERS_RELEASES: usize = 10;
 
 pub(super) struct Fetched {
-    pub(super) scratch: Scratch,
-    pub(super) scope: BTreeMap<RepoPath, FetchedProject>,
+    scratch: Scratch,
+    scope: BTreeMap<RepoPath, FetchedProject>,
     /// What is to be found, and what could not be read.
-    pub(super) findings: Findings,
+    findings: Findings,
 }
 
-pub(super) struct FetchedProject {
+struct FetchedProject {
     /// The history of its signers.
     history: History,
-    pub(super) releases: BTreeSet<RepoPath>,
+    releases: BTreeSet<RepoPath>,
 }
 
 impl Fetched {
-    pub(super) async fn gather(
+    /// Gives what was fetched, and what is found in it.
+    pub(super) async fn examine(
         session: &Session,
         args: &IncidentArgs,
         since: Option<Timestamp>,
-    ) -> Result<Self, CliError> {
+    ) -> Result<(Scratch, Findings), CliError> {
         let question = IncidentQuestion { since, ..IncidentQuestion::default() };
         let mut fetched = Self {
             scratch: Scratch::default(),
@@ -76,8 +77,10 @@ impl Fetched {
             return Err(error);
         }
         let describe = |(address, error): &(String, CliError)| format!("{address}: {}", error.describe());
-        fetched.findings.unread.extend(failed.iter().map(describe));
-        Ok(fetched)
+        let Self { scratch, scope, mut findings } = fetched;
+        findings.unread.extend(failed.iter().map(describe));
+        findings.examine(&scratch, scope.keys(), |project| scope[project].releases.iter().cloned().collect());
+        Ok((scratch, findings))
     }
 
     /// What one server has. `anywhere`: in whichever project. What cannot be read of a project or release does not keep the
@@ -223,7 +226,7 @@ impl Fetched {
             query.extend(after.map(|after| ("after", after)));
             let ReleasesResponse { mut releases, more } = client.releases(&query).await?;
             let last = releases.last().map(|release| release.index_path.to_string());
-            releases.retain(|release| !release.revoked_at.zip(since).is_some_and(|(at, since)| at < since));
+            releases.retain(|release| release.revoked_at.zip(since).is_none_or(|(at, since)| at >= since));
             Ok((releases.into_iter().map(|release| release.index_path).collect(), last, more))
         })
         .await

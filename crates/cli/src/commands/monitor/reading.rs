@@ -125,15 +125,14 @@ impl LogPart<'_> {
     /// A commit of the journal must be the one in the log.
     fn compare(&self, leaf: &Leaf, entry: &JournalEntry) -> Result<(), CliError> {
         let id = entry.id.to_string();
-        if id != leaf.commit {
-            let why = format!("its journal shows {id} where the log has {}", leaf.commit);
-            return Err(untrue_journal(self.client, &why));
-        }
-        if digest_changes(&entry.change) != leaf.changes {
-            let why = format!("its journal shows other files in the commit {id}");
-            return Err(untrue_journal(self.client, &why));
-        }
-        Ok(())
+        let why = if id != leaf.commit {
+            format!("its journal shows {id} where the log has {}", leaf.commit)
+        } else if digest_changes(&entry.change) != leaf.changes {
+            format!("its journal shows other files in the commit {id}")
+        } else {
+            return Ok(());
+        };
+        Err(untrue_journal(self.client, &why))
     }
 }
 
