@@ -56,20 +56,20 @@ pub(crate) struct ServerClient {
 impl ServerClient {
     /// A server that the user named.
     pub(crate) fn new(server: &str, output: Output) -> Result<Self, CliError> {
-        Self::open(KnownServer { address: server, named_by: None }, output)
+        Self::open(KnownServer::named(server), output)
     }
 
     /// A server that only a project named is a stranger's choice of whom to ask (D227).
-    pub(crate) fn open(server: KnownServer<'_>, output: Output) -> Result<Self, CliError> {
-        let KnownServer { address: server, named_by } = server;
-        let shown = shown_text(server);
+    pub(crate) fn open(server: KnownServer, output: Output) -> Result<Self, CliError> {
+        let KnownServer { address, named_by } = server;
+        let shown = shown_text(&address);
         let malformed = || {
             CliError::usage(
                 format!("`{shown}` is not the address of a signing server"),
                 "write it as https://HOST or http://HOST:PORT, with --server or COUNTERSIGN_SERVER",
             )
         };
-        let mut base = parse_bare_url(server).ok_or_else(malformed)?;
+        let mut base = parse_bare_url(&address).ok_or_else(malformed)?;
         base.path_segments_mut().map_err(|()| malformed())?.pop_if_empty();
         // A redirect would be a stranger's choice of whom to ask.
         let resolver =
@@ -187,29 +187,23 @@ impl ServerClient {
         call: ServerCall,
         parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
     ) -> Result<T, CliError> {
-        let mut attempts = Attempts::default();
         let ServerCall { method, route, timeout, repetition, title, body } = call;
-        let outcome = loop {
+        let signed = || {
             let (timestamp, nonce) = (now()?.to_header(), new_nonce()?);
             let signature = key.sign(&request_digest(&timestamp, &nonce, body.as_bytes()))?;
-            let request = self
-                .http
-                .request(method.clone(), self.route(route, None))
-                .header(wire::HEADER_TIMESTAMP, timestamp)
-                .header(wire::HEADER_NONCE, nonce)
-                .header(wire::HEADER_SIGNATURE, signature.to_header())
-                .header(wire::HEADER_PUBLIC_KEY, key.public_key().to_string())
-                .body(body.clone());
-            let outcome = exchange(request, timeout, ANSWER_BYTES).await;
-            if !self.try_again(&mut attempts, &outcome, repetition).await {
-                break outcome;
-            }
+            let request = self.http.request(method.clone(), self.route(route, None));
+            Ok::<_, CliError>(
+                request
+                    .header(wire::HEADER_TIMESTAMP, timestamp)
+                    .header(wire::HEADER_NONCE, nonce)
+                    .header(wire::HEADER_SIGNATURE, signature.to_header())
+                    .header(wire::HEADER_PUBLIC_KEY, key.public_key().to_string())
+                    .body(body.clone()),
+            )
         };
-        let answer = match outcome {
-            Ok(answer) if answer.status.is_success() => answer,
-            Ok(answer) => return Err(self.refused(&answer)),
-            Err(error) => return Err(self.failed(error).await),
-        };
+        let answer =
+            self.repeat(repetition, async || exchange(signed()?, timeout, ANSWER_BYTES).await).await?;
+        let answer = answer.map_err(|answer| self.refused(&answer))?;
         parse(&answer.bytes).map_err(|error| self.unusable(&title, &answer, error))
     }
 
@@ -262,21 +256,14 @@ impl ServerClient {
         &self,
         request: impl Fn() -> RequestBuilder,
     ) -> Result<Result<Response, Answer>, CliError> {
-        let mut attempts = Attempts::default();
-        loop {
+        let begin = async || {
             let begun = tokio::time::timeout(ANSWER_TIMEOUT, request().send()).await;
-            let outcome = match begun.map_err(|_| self.silent())? {
-                Ok(response) if response.status().is_success() => return Ok(Ok(response)),
-                Ok(response) => Answer::read(response, 0).await,
-                Err(error) => Err(ExchangeError::Transport(error)),
-            };
-            if !self.try_again(&mut attempts, &outcome, Repetition::Harmless).await {
-                return match outcome {
-                    Ok(answer) => Ok(Err(answer)),
-                    Err(error) => Err(self.failed(error).await),
-                };
+            match begun.map_err(|_| self.silent())?? {
+                response if response.status().is_success() => Ok(Ok(response)),
+                response => Ok(Err(Answer::read(response, 0).await?)),
             }
-        }
+        };
+        self.repeat(Repetition::Harmless, begin).await
     }
 
     fn route(&self, route: &str, path: Option<&RepoPath>) -> Url {
@@ -293,33 +280,44 @@ impl ServerClient {
     }
 
     async fn get(&self, url: Url, max_bytes: usize) -> Result<Answer, CliError> {
-        match self.look_up(url, max_bytes).await? {
-            answer if answer.status.is_success() => Ok(answer),
-            answer => Err(self.refused(&answer)),
-        }
+        self.look_up(url, max_bytes).await?.map_err(|answer| self.refused(&answer))
     }
 
     /// Fetches a file, or `None` if a Countersign server says that it does not exist. Any other server can answer 404
     /// too.
     async fn find(&self, url: Url, max_bytes: usize) -> Result<Option<Answer>, CliError> {
-        let answer = self.look_up(url, max_bytes).await?;
-        if answer.status == StatusCode::NOT_FOUND && answer.error_text().is_some() {
-            return Ok(None);
+        match self.look_up(url, max_bytes).await? {
+            Ok(answer) => Ok(Some(answer)),
+            Err(answer) if answer.status == StatusCode::NOT_FOUND && answer.told().is_some() => Ok(None),
+            Err(answer) => Err(self.refused(&answer)),
         }
-        if answer.status.is_success() { Ok(Some(answer)) } else { Err(self.refused(&answer)) }
     }
 
-    async fn look_up(&self, url: Url, max_bytes: usize) -> Result<Answer, CliError> {
+    async fn look_up(&self, url: Url, max_bytes: usize) -> Result<Result<Answer, Answer>, CliError> {
+        let ask = async || exchange(self.http.get(url.clone()), ANSWER_TIMEOUT, max_bytes).await;
+        self.repeat(Repetition::Harmless, ask).await
+    }
+
+    /// Sends a request until it succeeds, is answered in another way, or is not worth another try. The inner error is an
+    /// answer other than success.
+    async fn repeat<T>(
+        &self,
+        repetition: Repetition,
+        send: impl AsyncFn() -> Result<Result<T, Answer>, ExchangeError>,
+    ) -> Result<Result<T, Answer>, CliError> {
         let mut attempts = Attempts::default();
         loop {
-            let outcome = exchange(self.http.get(url.clone()), ANSWER_TIMEOUT, max_bytes).await;
-            if self.try_again(&mut attempts, &outcome, Repetition::Harmless).await {
-                continue;
-            }
-            return match outcome {
-                Ok(answer) => Ok(answer),
-                Err(error) => Err(self.failed(error).await),
+            let failed = match send().await {
+                Ok(Ok(done)) => return Ok(Ok(done)),
+                Ok(Err(answer)) => Ok(answer),
+                Err(error) => Err(error),
             };
+            if !self.try_again(&mut attempts, &failed, repetition).await {
+                return match failed {
+                    Ok(answer) => Ok(Err(answer)),
+                    Err(error) => Err(self.failed(error).await),
+                };
+            }
         }
     }
 
@@ -333,9 +331,9 @@ impl ServerClient {
         let Some(pause) = attempts.next_pause(outcome, repetition) else { return false };
         if let Ok(answer) = outcome
             && answer.retry_after.is_some()
-            && let Some(said) = answer.error_text()
+            && let Some(told) = answer.told()
         {
-            let (address, said) = (self.address(), shown_text(&said));
+            let (address, said) = (self.address(), shown_text(&told.error));
             let seconds = pause.as_secs_f32().ceil();
             self.output.note(&format!("{address}: {said}. Asking again in {seconds} s."));
         }

@@ -116,7 +116,7 @@ impl SigningKey {
     pub(crate) fn sign_as_anyone(&self) -> Result<Option<Self>, CliError> {
         match self.format() {
             KeyFormat::Ed25519 => Ok(None),
-            KeyFormat::Fido => key_file::throw_away().map(Self::File).map(Some),
+            KeyFormat::Fido => Ok(Some(Self::File(SecretKey::from_seed(&*key_file::random()?)))),
         }
     }
 

@@ -11,6 +11,8 @@ use reqwest::header::{CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::Serialize;
 
+use crate::words::error::CliError;
+
 /// The pauses before the second and the third try.
 const PAUSES: [Duration; 2] = [Duration::from_millis(200), Duration::from_millis(800)];
 /// A server that asks for a longer pause is left to the user.
@@ -40,14 +42,11 @@ impl Attempts {
         repetition: Repetition,
     ) -> Option<Duration> {
         let pause = *PAUSES.get(self.repeated)?;
-        let asked = match outcome {
-            Ok(answer) => answer.retry_after,
-            Err(_) => None,
-        };
+        let asked = outcome.as_ref().ok().and_then(|answer| answer.retry_after);
         let can_help = match outcome {
             Ok(answer) => is_passing(answer, repetition),
             Err(ExchangeError::Transport(error)) => is_transient(error, repetition),
-            Err(ExchangeError::TooLong { .. }) => false,
+            Err(ExchangeError::TooLong { .. } | ExchangeError::Other(_)) => false,
         };
         if !can_help || asked.is_some_and(|asked| asked > MAX_RETRY_AFTER) {
             return None;
@@ -105,16 +104,34 @@ pub(super) struct Answer {
 #[derive(Debug)]
 pub(super) enum ExchangeError {
     Transport(reqwest::Error),
-    TooLong { max_bytes: usize },
+    TooLong {
+        max_bytes: usize,
+    },
+    /// It was not sent, or it is known already what to say.
+    Other(CliError),
 }
 
+impl From<reqwest::Error> for ExchangeError {
+    fn from(error: reqwest::Error) -> Self {
+        Self::Transport(error)
+    }
+}
+
+impl From<CliError> for ExchangeError {
+    fn from(error: CliError) -> Self {
+        Self::Other(error)
+    }
+}
+
+/// One exchange. The inner error is an answer other than success.
 pub(super) async fn exchange(
     request: RequestBuilder,
     timeout: Duration,
     max_bytes: usize,
-) -> Result<Answer, ExchangeError> {
-    let response = request.timeout(timeout).send().await.map_err(ExchangeError::Transport)?;
-    Answer::read(response, max_bytes).await
+) -> Result<Result<Answer, Answer>, ExchangeError> {
+    let response = request.timeout(timeout).send().await?;
+    let answer = Answer::read(response, max_bytes).await?;
+    Ok(if answer.status.is_success() { Ok(answer) } else { Err(answer) })
 }
 
 impl Answer {
@@ -133,7 +150,7 @@ impl Answer {
             retry_after: seconds.map(Duration::from_secs),
         };
         let max_bytes = if status.is_success() { max_bytes } else { ERROR_BYTES };
-        while let Some(chunk) = response.chunk().await.map_err(ExchangeError::Transport)? {
+        while let Some(chunk) = response.chunk().await? {
             if answer.bytes.len() + chunk.len() > max_bytes {
                 return Err(ExchangeError::TooLong { max_bytes });
             }
@@ -142,14 +159,9 @@ impl Answer {
         Ok(answer)
     }
 
-    /// What a Countersign server says of every error.
+    /// What a Countersign server says of every error, with a text that explains it to people.
     pub(super) fn told(&self) -> Option<ErrorBody> {
         ErrorBody::parse(&self.bytes)
-    }
-
-    /// The text with which a Countersign server explains an error to people.
-    pub(super) fn error_text(&self) -> Option<String> {
-        self.told().map(|told| told.error)
     }
 
     pub(super) fn is_web_page(&self) -> bool {

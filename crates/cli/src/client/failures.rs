@@ -110,6 +110,7 @@ impl ServerClient {
                 "no honest answer is that long: check --server",
             ),
             ExchangeError::Transport(error) => self.unreachable(&error).await,
+            ExchangeError::Other(error) => error,
         }
     }
 

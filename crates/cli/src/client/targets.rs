@@ -292,16 +292,13 @@ impl Session {
     ) -> Result<Option<ServerClient>, CliError> {
         let mut failed = None;
         for server in servers {
-            let server = KnownServer { address: server, named_by: Some(project.clone()) };
-            let client = match ServerClient::open(server, self.output) {
-                Ok(client) => client,
-                Err(error) => {
-                    failed = failed.or(Some(error));
-                    continue;
-                }
+            let server = KnownServer { address: server.clone(), named_by: Some(project.clone()) };
+            let opened = async {
+                let client = ServerClient::open(server, self.output)?;
+                client.ping().await.map(|_| client)
             };
-            match client.ping().await {
-                Ok(_) => return Ok(Some(client)),
+            match opened.await {
+                Ok(client) => return Ok(Some(client)),
                 Err(error) => failed = failed.or(Some(error)),
             }
         }

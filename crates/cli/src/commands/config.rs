@@ -6,7 +6,7 @@ use countersign_core::values::{path::RepoPath, shown::shown_text};
 use serde_json::json;
 
 use crate::args::{ConfigCommand, ConfigSetArgs, GlobalArgs, ScopeArgs, parse_duration};
-use crate::client::{ServerClient, session, session::Reader, targets::FORMS, targets::ReleaseName};
+use crate::client::{ServerClient, session, session::Reader, targets::ReleaseName};
 use crate::evidence::log_policy;
 use crate::keys::read_public_half;
 use crate::settings::client_config::{ClientConfigFile, Setting, SettingScope};
@@ -122,14 +122,9 @@ fn resolve_project(name: &str, global: GlobalArgs, output: Output) -> Result<Rep
     let name = ReleaseName::parse_project(name)?;
     let path = match name.written_path() {
         Some(path) => path,
-        None => {
-            let mut found = None;
-            session::ask(global, output, async |session| {
-                found = Some(session.find_path(&name, Reader::Signer).await?.path);
-                Ok(())
-            })?;
-            found.ok_or_else(|| CliError::usage("no project is named", FORMS))?
-        }
+        None => session::ask(global, output, &name, async |session, name| {
+            Ok(session.find_path(name, Reader::Signer).await?.path)
+        })?,
     };
     if path.names().next().is_some() {
         return Ok(path);

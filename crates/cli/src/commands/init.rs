@@ -192,7 +192,7 @@ async fn choose_server(
     let open = |address: &str| ServerClient::new(address, session.output);
     let own = project.and_then(RepoPath::host).is_some_and(is_this_machine).then_some(OWN_SERVER);
     let chosen = session.chosen_server(project).map(|server| server.address);
-    if let Some(address) = chosen.or(own) {
+    if let Some(address) = chosen.as_deref().or(own) {
         let client = open(address)?;
         if let Err(error) = client.ping().await {
             if chosen.is_none() && questions.is_terminal {

@@ -15,13 +15,18 @@ const DISCOVERED: &str = "discovered";
 
 /// A server, and whose word it is that it should be asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct KnownServer<'a> {
-    pub(crate) address: &'a str,
+pub(crate) struct KnownServer {
+    pub(crate) address: String,
     /// The project whose signers file named it. `None` if the user did.
     pub(crate) named_by: Option<RepoPath>,
 }
 
-impl KnownServer<'_> {
+impl KnownServer {
+    /// A server that the user named.
+    pub(crate) fn named(address: &str) -> Self {
+        Self { address: address.to_owned(), named_by: None }
+    }
+
     pub(crate) fn is_at(&self, address: &str) -> bool {
         self.address.trim_end_matches('/') == address.trim_end_matches('/')
     }
@@ -95,9 +100,9 @@ impl TryFrom<String> for SetAge {
 
 impl ConfigEntry {
     /// The server of this entry, which is for `project` or for a host.
-    fn known_server(&self, project: Option<&RepoPath>) -> Option<KnownServer<'_>> {
-        let address = self.server.as_deref()?;
-        Some(KnownServer { address, named_by: project.filter(|_| self.discovered).cloned() })
+    fn known_server(&self, project: Option<&RepoPath>) -> Option<KnownServer> {
+        let named_by = project.filter(|_| self.discovered).cloned();
+        Some(KnownServer { address: self.server.clone()?, named_by })
     }
 
     /// Every setting of this entry.
@@ -185,8 +190,8 @@ impl ClientConfig {
     }
 
     /// The server of the project that the path is in, else of its host, else of all projects.
-    pub(crate) fn server_for(&self, path: Option<&RepoPath>) -> Option<KnownServer<'_>> {
-        self.find(path, |entry| entry.known_server(path)).or(self.server_of_all())
+    pub(crate) fn server_for(&self, path: Option<&RepoPath>) -> Option<KnownServer> {
+        self.find(path, |entry| entry.known_server(path)).or_else(|| self.server_of_all())
     }
 
     /// Whether a server is set for this project itself, not for its host or for all.
@@ -194,8 +199,8 @@ impl ClientConfig {
         self.projects.get(project.as_str()).is_some_and(|entry| entry.server.is_some())
     }
 
-    fn server_of_all(&self) -> Option<KnownServer<'_>> {
-        self.server.as_deref().map(|address| KnownServer { address, named_by: None })
+    fn server_of_all(&self) -> Option<KnownServer> {
+        self.server.as_deref().map(KnownServer::named)
     }
 
     pub(crate) fn key_for(&self, path: Option<&RepoPath>) -> Option<&Path> {
@@ -226,13 +231,13 @@ impl ClientConfig {
     }
 
     /// Every server that is named here, each once.
-    pub(crate) fn all_servers(&self) -> Vec<KnownServer<'_>> {
+    pub(crate) fn all_servers(&self) -> Vec<KnownServer> {
         let of_hosts = self.servers.values().filter_map(|entry| entry.known_server(None));
         let of_projects = self
             .projects
             .iter()
             .filter_map(|(project, entry)| entry.known_server(RepoPath::parse(project).ok().as_ref()));
-        let mut found: Vec<KnownServer<'_>> = Vec::new();
+        let mut found: Vec<KnownServer> = Vec::new();
         let mut all: Vec<_> = self.server_of_all().into_iter().chain(of_hosts).chain(of_projects).collect();
         // What the user named anywhere is the user's word everywhere.
         all.sort_by_key(|server| server.named_by.is_some());
@@ -346,23 +351,11 @@ impl ClientConfigFile {
         })
     }
 
-    /// The server that a project was first met on, unless one is set for it or for all.
-    pub(crate) fn remember_server(
-        &self,
-        project: &RepoPath,
-        server: &KnownServer<'_>,
-    ) -> Result<(), CliError> {
-        if self.read()?.is_server_set(project) {
-            return Ok(());
-        }
-        self.set_server(project, server)
-    }
-
     /// The server of a project, whatever was set before.
-    pub(crate) fn set_server(&self, project: &RepoPath, server: &KnownServer<'_>) -> Result<(), CliError> {
+    pub(crate) fn set_server(&self, project: &RepoPath, server: &KnownServer) -> Result<(), CliError> {
         self.change(|document| {
             let table = entry_of(document, "projects", project.as_str());
-            put(table, Setting::Server.name(), server.address);
+            put(table, Setting::Server.name(), &server.address);
             match server.named_by.is_some() {
                 true => drop(table.insert(DISCOVERED, value(true))),
                 false => drop(table.remove(DISCOVERED)),
