@@ -29,7 +29,9 @@ use reqwest::{RequestBuilder, Response, StatusCode, header::CONTENT_TYPE, header
 use url::Url;
 
 pub(crate) use crate::client::attempts::ServerCall;
-use crate::client::attempts::{ANSWER_TIMEOUT, Answer, Attempts, ExchangeError, Repetition, exchange};
+use crate::client::attempts::{
+    ANSWER_TIMEOUT, Answer, ExchangeError, PAUSES, Repetition, exchange, next_pause,
+};
 use crate::client::words::not_asked;
 use crate::words::{error::CliError, error::ErrorKind, output::Output};
 use crate::{keys::SigningKey, settings::client_config::KnownServer};
@@ -93,20 +95,15 @@ impl ServerClient {
         shown_text(self.base.as_str().trim_end_matches('/'))
     }
 
-    /// A stored file; `None` if the server says that it has no such file.
-    pub(crate) async fn file(&self, path: &RepoPath, max_bytes: usize) -> Result<Option<Vec<u8>>, CliError> {
-        let answer = self.find(self.route(routes::FILES, Some(path)), max_bytes).await?;
-        Ok(answer.map(|answer| answer.bytes))
-    }
-
     /// A stored document, parsed.
     pub(crate) async fn parsed<T>(
         &self,
         path: &RepoPath,
         parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
     ) -> Result<Option<T>, CliError> {
-        let bytes = self.file(path, FILE_BYTES).await?;
-        bytes.map(|bytes| parse(&bytes).map_err(|error| self.unusable_content(path, error))).transpose()
+        let answer = self.find(self.route(routes::FILES, Some(path)), FILE_BYTES).await?;
+        let parsed = answer.map(|answer| parse(&answer.bytes)).transpose();
+        parsed.map_err(|error| self.unusable_content(path, error))
     }
 
     /// The keys of the signers file in force above a path, and of one that is proposed.
@@ -129,20 +126,9 @@ impl ServerClient {
         self.look_into_catalogue(self.route(routes::RELEASES, None), query, ReleasesResponse::parse).await
     }
 
-    /// The projects whose identifiers end like this.
-    pub(crate) async fn projects(&self, name: &str) -> Result<ProjectsResponse, CliError> {
-        self.look_into_catalogue(
-            self.route(routes::PROJECTS, None),
-            &[("name", name)],
-            ProjectsResponse::parse,
-        )
-        .await
-    }
-
-    /// The projects in whose identifiers all words occur.
-    pub(crate) async fn search_projects(&self, words: &str) -> Result<ProjectsResponse, CliError> {
-        let url = self.route(routes::PROJECTS, None);
-        self.look_into_catalogue(url, &[("q", words)], ProjectsResponse::parse).await
+    /// The projects that a question in the query finds.
+    pub(crate) async fn projects(&self, query: &[(&str, &str)]) -> Result<ProjectsResponse, CliError> {
+        self.look_into_catalogue(self.route(routes::PROJECTS, None), query, ProjectsResponse::parse).await
     }
 
     /// What waits for a key, as everyone may know.
@@ -298,47 +284,41 @@ impl ServerClient {
         self.repeat(Repetition::Harmless, ask).await
     }
 
-    /// Sends a request until it succeeds, is answered in another way, or is not worth another try. The inner error is an
-    /// answer other than success.
+    /// Sends a request until it succeeds, or another try is not worth it (D63). The inner error is an answer other than
+    /// success.
     async fn repeat<T>(
         &self,
         repetition: Repetition,
         send: impl AsyncFn() -> Result<Result<T, Answer>, ExchangeError>,
     ) -> Result<Result<T, Answer>, CliError> {
-        let mut attempts = Attempts::default();
+        let mut pauses = PAUSES.into_iter();
         loop {
             let failed = match send().await {
                 Ok(Ok(done)) => return Ok(Ok(done)),
                 Ok(Err(answer)) => Ok(answer),
                 Err(error) => Err(error),
             };
-            if !self.try_again(&mut attempts, &failed, repetition).await {
-                return match failed {
-                    Ok(answer) => Ok(Err(answer)),
-                    Err(error) => Err(self.failed(error).await),
-                };
+            let pause = pauses.next().and_then(|pause| next_pause(pause, &failed, repetition));
+            match (pause, failed) {
+                (Some(pause), failed) => {
+                    self.say_asked_to_wait(pause, failed.ok());
+                    tokio::time::sleep(pause).await;
+                }
+                (None, Ok(answer)) => return Ok(Err(answer)),
+                (None, Err(error)) => return Err(self.failed(error).await),
             }
         }
     }
 
-    /// Waits, and says whether to send the request again (D63). A pause that the server asks for is worth a word.
-    async fn try_again(
-        &self,
-        attempts: &mut Attempts,
-        outcome: &Result<Answer, ExchangeError>,
-        repetition: Repetition,
-    ) -> bool {
-        let Some(pause) = attempts.next_pause(outcome, repetition) else { return false };
-        if let Ok(answer) = outcome
-            && answer.retry_after.is_some()
-            && let Some(told) = answer.told()
+    /// A pause that the server asks for is worth a word.
+    fn say_asked_to_wait(&self, pause: Duration, answer: Option<Answer>) {
+        if let Some(told) =
+            answer.filter(|answer| answer.retry_after.is_some()).and_then(|answer| answer.told())
         {
-            let (address, said) = (self.address(), shown_text(&told.error));
-            let seconds = pause.as_secs_f32().ceil();
+            let (address, said, seconds) =
+                (self.address(), shown_text(&told.error), pause.as_secs_f32().ceil());
             self.output.note(&format!("{address}: {said}. Asking again in {seconds} s."));
         }
-        tokio::time::sleep(pause).await;
-        true
     }
 
     /// The error if the server sends something that is not an event.

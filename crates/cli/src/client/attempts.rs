@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::words::error::CliError;
 
 /// The pauses before the second and the third try.
-const PAUSES: [Duration; 2] = [Duration::from_millis(200), Duration::from_millis(800)];
+pub(super) const PAUSES: [Duration; 2] = [Duration::from_millis(200), Duration::from_millis(800)];
 /// A server that asks for a longer pause is left to the user.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(5);
 
@@ -28,32 +28,19 @@ pub(super) enum Repetition {
     Harmful,
 }
 
-/// The tries of one request.
-#[derive(Debug, Default)]
-pub(super) struct Attempts {
-    repeated: usize,
-}
-
-impl Attempts {
-    /// How long to wait before the next one. `None` if there should be none.
-    pub(super) fn next_pause(
-        &mut self,
-        outcome: &Result<Answer, ExchangeError>,
-        repetition: Repetition,
-    ) -> Option<Duration> {
-        let pause = *PAUSES.get(self.repeated)?;
-        let asked = outcome.as_ref().ok().and_then(|answer| answer.retry_after);
-        let can_help = match outcome {
-            Ok(answer) => is_passing(answer, repetition),
-            Err(ExchangeError::Transport(error)) => is_transient(error, repetition),
-            Err(ExchangeError::TooLong { .. } | ExchangeError::Other(_)) => false,
-        };
-        if !can_help || asked.is_some_and(|asked| asked > MAX_RETRY_AFTER) {
-            return None;
-        }
-        self.repeated += 1;
-        Some(asked.unwrap_or(pause).max(pause))
-    }
+/// How long to wait before the request is sent again, at least `pause`. `None` if it should not be.
+pub(super) fn next_pause(
+    pause: Duration,
+    outcome: &Result<Answer, ExchangeError>,
+    repetition: Repetition,
+) -> Option<Duration> {
+    let (asked, can_help) = match outcome {
+        Ok(answer) => (answer.retry_after, is_passing(answer, repetition)),
+        Err(ExchangeError::Transport(error)) => (None, is_transient(error, repetition)),
+        Err(ExchangeError::TooLong { .. } | ExchangeError::Other(_)) => (None, false),
+    };
+    let is_soon = asked.is_none_or(|asked| asked <= MAX_RETRY_AFTER);
+    (can_help && is_soon).then(|| asked.unwrap_or(pause).max(pause))
 }
 
 /// A proxy's 502 or 504 leaves open what the server did. A 503 of the server says that it did nothing, unless its code

@@ -150,12 +150,9 @@ impl Shown {
     pub(crate) fn parsed<T>(
         &self,
         path: &RepoPath,
-        parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
+        parse: fn(&[u8]) -> Result<T, ParseError>,
     ) -> Result<Option<T>, CliError> {
-        let bytes = self.files.read(path).ok().flatten();
-        bytes
-            .map(|bytes| parse(&bytes).map_err(|error| self.client.unusable_content(path, error)))
-            .transpose()
+        self.files.read_document(path, parse).map_err(|error| self.unusable(error))
     }
 
     /// Puts the names of signers in the place of their keys where the hint of an error replaces a key (D246).

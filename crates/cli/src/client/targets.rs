@@ -199,7 +199,7 @@ impl Session {
             asked.push(shown_text(&address));
             let answered = async {
                 let client = client?;
-                let answer = client.projects(short).await?;
+                let answer = client.projects(&[("name", short)]).await?;
                 let at = |path| ServerPath { client: client.clone(), path, shown: None };
                 Ok::<Vec<_>, CliError>(answer.projects.into_iter().map(at).collect())
             };

@@ -86,7 +86,7 @@ async fn resolve(session: &Session, client: &ServerClient, name: &str) -> Result
     if let Some(path) = find_project(name, &session.known_projects())? {
         return Ok(path);
     }
-    let found = client.projects(name).await?.projects;
+    let found = client.projects(&[("name", name)]).await?.projects;
     find_project(name, &found)?.ok_or_else(|| unknown_project(client, name))
 }
 

@@ -136,20 +136,7 @@ fn failed(error: FetchError) -> CliError {
             ErrorKind::Verification,
             "it is not the file that was signed; where the index lists no size, --max-size sets the limit",
         ),
-        FetchError::Refused { .. }
-        | FetchError::Status { .. }
-        | FetchError::TimedOut { .. }
-        | FetchError::TooSlow { .. }
-        | FetchError::Broken { .. }
-        | FetchError::RateLimited { .. }
-        | FetchError::TokenRefused { .. }
-        | FetchError::NoSuchFile { .. }
-        | FetchError::NoSuchBranch { .. }
-        | FetchError::NotOnServer { .. }
-        | FetchError::Ambiguous { .. }
-        | FetchError::WebPage { .. } => {
-            (ErrorKind::Unreachable, "check the network and the URL, and try again")
-        }
+        _ => (ErrorKind::Unreachable, "check the network and the URL, and try again"),
     };
     CliError::new(kind, "the file could not be downloaded", hint).because(error)
 }

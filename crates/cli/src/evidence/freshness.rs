@@ -203,23 +203,11 @@ impl ShownState<'_> {
 
     /// Whether only cosignatures are missing. In an old bundle that means only that nothing is proven.
     fn is_only_unmet(&self, error: &StapleError) -> bool {
-        let is_unmet = match error {
-            StapleError::TooFewWitnesses(_) => true,
-            StapleError::Checkpoint(error) => {
-                matches!(error, CheckpointError::UnknownOrigin(_) | CheckpointError::NotSigned(_))
-            }
-            StapleError::SignersKey(_)
-            | StapleError::FromTheFuture { .. }
-            | StapleError::NotTheLastLeaf
-            | StapleError::NotInTheLog
-            | StapleError::Bits(_)
-            | StapleError::NotInTheMap(_)
-            | StapleError::OtherRelease
-            | StapleError::OtherIndex
-            | StapleError::OtherProject
-            | StapleError::Contradiction
-            | StapleError::OtherSigners => false,
-        };
+        let is_unmet = matches!(
+            error,
+            StapleError::TooFewWitnesses(_)
+                | StapleError::Checkpoint(CheckpointError::UnknownOrigin(_) | CheckpointError::NotSigned(_))
+        );
         is_unmet && self.from.network() == Network::Offline
     }
 
@@ -373,7 +361,7 @@ impl ShownFreshness {
 }
 
 /// What is said of those that have cosigned, if anything is (D213).
-pub(crate) fn shown_replaying(quorum: &QuorumCount) -> String {
+fn shown_replaying(quorum: &QuorumCount) -> String {
     match quorum.replaying {
         None => String::new(),
         Some(0) => ", none of which replays the rules".to_owned(),

@@ -48,6 +48,7 @@ pub(crate) enum ErrorKind {
 }
 
 #[derive(Debug)]
+#[must_use]
 pub(crate) struct CliError {
     kind: ErrorKind,
     message: String,
@@ -114,7 +115,6 @@ impl CliError {
     }
 
     /// Says in the hint which option named the file, if one of these arguments did, or else which variable.
-    #[must_use]
     pub(crate) fn naming_option(mut self, arguments: &[OsString]) -> Self {
         let Some(path) = self.details.get(FILE_DETAIL).and_then(Value::as_str).map(Path::new) else {
             return self;
@@ -145,49 +145,36 @@ impl CliError {
         self
     }
 
-    #[must_use]
     pub(crate) fn because(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
     }
 
-    #[must_use]
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = hint.into();
         self
     }
 
     /// Puts what is meant in the place of a word such as NAME in the hint, so that its commands can be pasted.
-    #[must_use]
     pub(crate) fn naming(mut self, word: &str, meant: &str) -> Self {
         let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '=');
-        let mut named = String::new();
-        let mut rest = self.hint.as_str();
-        while let Some(at) = rest.find(word) {
-            let (before, behind) = (&rest[..at], &rest[at + word.len()..]);
-            let stands_alone = !before.ends_with(is_part) && !behind.starts_with(is_part);
-            named.push_str(before);
-            named.push_str(if stands_alone { meant } else { word });
-            rest = behind;
-        }
-        self.hint = named + rest;
+        let stands_alone =
+            |before: &str, behind: &str| !before.ends_with(is_part) && !behind.starts_with(is_part);
+        self.hint = replace_where(&self.hint, word, meant, stands_alone);
         self
     }
 
     /// Says first whom it is about.
-    #[must_use]
     pub(crate) fn prefixed(mut self, whom: &str) -> Self {
         self.message = format!("{whom}: {}", self.message);
         self
     }
 
-    #[must_use]
     pub(crate) fn with_kind(mut self, kind: ErrorKind) -> Self {
         self.kind = kind;
         self
     }
 
-    #[must_use]
     pub(crate) fn with_details(mut self, details: impl Into<Value>) -> Self {
         if let Value::Object(details) = details.into() {
             self.details = details;
@@ -195,13 +182,11 @@ impl CliError {
         self
     }
 
-    #[must_use]
     pub(crate) fn with_detail(mut self, name: &str, value: Value) -> Self {
         self.details.insert(name.to_owned(), value);
         self
     }
 
-    #[must_use]
     pub(crate) fn with_request_id(mut self, id: Option<&str>) -> Self {
         self.request_id = id.map(str::to_owned);
         self
@@ -327,6 +312,25 @@ impl From<CheckError> for CliError {
             CheckError::Store(_) => wrap(error, "check the disk, and who may read the directory"),
         }
     }
+}
+
+/// Replaces a word wherever `is_meant` says so of the text before it and behind it.
+pub(crate) fn replace_where(
+    text: &str,
+    word: &str,
+    meaning: &str,
+    is_meant: impl Fn(&str, &str) -> bool,
+) -> String {
+    let (mut replaced, mut done) = (String::new(), 0);
+    for (at, _) in text.match_indices(word) {
+        let end = at + word.len();
+        if is_meant(&text[..at], &text[end..]) {
+            replaced.push_str(&text[done..at]);
+            replaced.push_str(meaning);
+            done = end;
+        }
+    }
+    replaced + &text[done..]
 }
 
 // The paths of files, as users see them.

@@ -163,7 +163,7 @@ impl Output {
             let _ = print(&json_line(&Self::error_to_json(error)));
             return;
         }
-        let _ = io::stderr().write_all(self.lines(&self.describe_error(error)).as_bytes());
+        self.show(&self.describe_error(error));
     }
 
     /// An error for people, in several lines.
@@ -333,13 +333,17 @@ pub(crate) fn ask(confirmation: Confirmation, question: &str) -> Result<bool, Cl
             "look at what is shown above, and pass --yes if that is what you want",
         ));
     }
-    eprint!("{question} [y/N] ");
+    let answer = read_answer(&format!("{question} [y/N] "), "pass --yes instead")?;
+    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}
+
+/// The line behind the question, with its end; empty at the end of the input.
+fn read_answer(question: &str, hint: &str) -> Result<String, CliError> {
+    eprint!("{question}");
     let mut answer = String::new();
     let read = io::stderr().flush().and_then(|()| io::stdin().lock().read_line(&mut answer));
-    read.map_err(|error| {
-        CliError::other("the answer could not be read", "pass --yes instead").because(error)
-    })?;
-    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+    read.map_err(|error| CliError::other("the answer could not be read", hint).because(error))?;
+    Ok(answer)
 }
 
 /// Asks a person, on a terminal, until the answer can be used. `fallback` is taken if the answer is empty.
@@ -351,14 +355,10 @@ pub(crate) fn ask_text<T>(
 ) -> Result<T, CliError> {
     let shown = fallback.map(|fallback| format!(" [{}]", shown_text(fallback))).unwrap_or_default();
     loop {
-        eprint!("{question}{shown} ");
-        let mut answer = String::new();
-        let read = io::stderr().flush().and_then(|()| io::stdin().lock().read_line(&mut answer));
         let hint = "answer it, or pass the flag; --help lists them";
-        match read {
-            Ok(0) => return Err(CliError::usage("the question was not answered", hint)),
-            Ok(_) => {}
-            Err(error) => return Err(CliError::other("the answer could not be read", hint).because(error)),
+        let answer = read_answer(&format!("{question}{shown} "), hint)?;
+        if answer.is_empty() {
+            return Err(CliError::usage("the question was not answered", hint));
         }
         let answer = match (answer.trim(), fallback) {
             ("", Some(fallback)) => fallback,

@@ -74,7 +74,7 @@ async fn wait(
     let filter = EventFilter { prefix: Some(prefix.clone()), ..EventFilter::default() };
     let query = ListenQuery { filter, after: None };
     // First of all, so that nothing happens between a look and the next event.
-    let mut events = EventFeed::open(client, session.output, query, Gaps::Left).await?;
+    let mut events = EventFeed::open(client, query, Gaps::Left).await?;
     let (mut digest, mut told) = (None, None);
     loop {
         match look(client, path, subject, digest, wants_rebuilds).await {
