@@ -19,7 +19,7 @@ use crate::keys::agent::AgentKey;
 pub(crate) use crate::keys::key_file::PublicHalf;
 use crate::keys::key_file::{KeyFile, OpenSshKey, UnlockError, Unusable};
 pub(crate) use crate::keys::{key_file::NewKey, key_file::generate, passphrase::SecretBytes};
-use crate::{args::GlobalArgs, words::error::CliError, words::error::shown_path, words::output::Output};
+use crate::words::{error::CliError, error::shown_path, output::Output};
 
 const MAX_KEY_FILE_BYTES: usize = 64 * 1024;
 const ATTEMPTS: usize = 3;
@@ -35,20 +35,19 @@ pub(crate) enum SigningKey {
 impl SigningKey {
     /// The key of a file, unlocked with --password-file or by asking. As with ssh, the agent signs where it holds the key
     /// of an encrypted file, or where only the public half is here.
-    pub(crate) fn load(path: &Path, global: &GlobalArgs) -> Result<Self, CliError> {
-        let output = Output::new(global.json, global.quiet, global.color);
+    pub(crate) fn load(path: &Path, password_file: Option<&Path>, output: Output) -> Result<Self, CliError> {
         let path = &find_half(path);
         match read_key_file(path)? {
             KeyFile::Private(key) => {
                 warn_of_loose_mode(path, output);
                 if key.is_encrypted()
-                    && global.password_file.is_none()
+                    && password_file.is_none()
                     && let Some(held) =
                         key.public_key().ok().and_then(|key| AgentKey::find(path, key, output).ok())
                 {
                     return Ok(Self::Agent(held));
                 }
-                unlock(path, &key, global.password_file.as_deref()).map(Self::File)
+                unlock(path, &key, password_file).map(Self::File)
             }
             KeyFile::Public(half) => AgentKey::find(path, half.key, output).map(Self::Agent),
         }
@@ -174,8 +173,11 @@ pub(crate) fn read_public_half(path: &Path) -> Result<PublicHalf, CliError> {
 
 /// The key where none is given or set: one that the agent holds, or the usual file, that is in `listed`. Where nothing
 /// says who is listed, there must be only one.
-pub(crate) fn find_default(listed: &[PublicKey], global: &GlobalArgs) -> Result<SigningKey, CliError> {
-    let output = Output::new(global.json, global.quiet, global.color);
+pub(crate) fn find_default(
+    listed: &[PublicKey],
+    password_file: Option<&Path>,
+    output: Output,
+) -> Result<SigningKey, CliError> {
     let key = find_default_public(listed, output)?.key;
     let path = usual_file();
     if let Ok(held) = AgentKey::find(path.as_deref().unwrap_or(Path::new("FILE")), key, output) {
@@ -183,7 +185,7 @@ pub(crate) fn find_default(listed: &[PublicKey], global: &GlobalArgs) -> Result<
     }
     let path = path.ok_or_else(no_key)?;
     output.note(&format!("Signing with {}.", shown_path(&path)));
-    SigningKey::load(&path, global)
+    SigningKey::load(&path, password_file, output)
 }
 
 /// The public halves of the keys that the agent holds, and of the usual file.

@@ -87,7 +87,8 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return refuse_arguments(&error),
     };
-    let output = Output::new(global.json, global.quiet, global.color).with_keys(global.full);
+    let output =
+        Output::new(global.json, global.quiet, global.color).with_keys(global.full).with_yes(global.yes);
     let named = command.named();
     let takes_url = matches!(command, Command::Fsck(_) | Command::Monitor(_));
     match run(global, command, output) {
@@ -127,7 +128,6 @@ fn refuse_arguments(error: &clap::Error) -> ExitCode {
 
 fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliError> {
     use crate::commands::{propose::ProposalKind, *};
-    let confirmation = global.confirmation();
     match command {
         Command::Serve(mut given) => {
             given.database_url = given.database_url.or_else(GivenDatabase::from_environment);
@@ -153,7 +153,7 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
         Command::Signers { command: SignersCommand::History(args) } => {
             ask(global, output, &args, signers::history::run)
         }
-        Command::Trust { command } => trust::run(&command, output, confirmation),
+        Command::Trust { command } => trust::run(&command, output),
         Command::Completions(args) => man::run_completions(&args, output),
         Command::Man(args) => man::run(&args, output),
         Command::ServeFiles(args) => client_runtime()?.block_on(demo::serve_files(&args)),

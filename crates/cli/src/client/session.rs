@@ -7,7 +7,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::settings::client_config::{ClientConfig, ClientConfigFile, KnownServer};
 use crate::settings::config_dir::ConfigDir;
-use crate::words::{error::CliError, output, output::Confirmation, output::Output};
+use crate::words::{error::CliError, output::Output};
 use crate::{args::GlobalArgs, client::ServerClient, keys, keys::PublicHalf, keys::SigningKey};
 
 /// Decides which servers may be asked without a setting.
@@ -164,9 +164,10 @@ impl Session {
     }
 
     fn load_key(&self, path: Option<&RepoPath>, listed: &[PublicKey]) -> Result<SigningKey, CliError> {
+        let password_file = self.global.password_file.as_deref();
         match self.key_path(path) {
-            Some(path) => SigningKey::load(&path, &self.global),
-            None => keys::find_default(listed, &self.global),
+            Some(path) => SigningKey::load(&path, password_file, self.output),
+            None => keys::find_default(listed, password_file, self.output),
         }
     }
 
@@ -218,14 +219,10 @@ impl Session {
         self.global.key.clone().or_else(|| self.config.key_for(path).map(ClientConfigFile::resolve))
     }
 
-    pub(crate) fn confirmation(&self) -> Confirmation {
-        self.global.confirmation()
-    }
-
     /// Shows what a question is about, and goes on only if the answer is yes.
     pub(crate) fn confirm(&self, about: &str, question: &str) -> Result<(), CliError> {
-        self.output.show_question(about, self.confirmation());
-        output::confirm(self.confirmation(), question)
+        self.output.show_question(about);
+        self.output.confirm(question)
     }
 }
 

@@ -157,9 +157,7 @@ impl Shown {
 
     /// Puts the names of signers in the place of their keys where the hint of an error replaces a key (D246).
     pub(crate) fn naming_keys(&self, error: CliError) -> CliError {
-        let proposed = self.parsed(&layout::pending_signers(self.project()), SignersFile::parse);
-        let files: Vec<SignersFile> =
-            [self.signers(), proposed].into_iter().filter_map(|file| file.ok().flatten()).collect();
+        let files = self.signers_files().unwrap_or_default();
         let names = Names::of(&files);
         let keys = files.iter().flat_map(SignersFile::keys);
         let hint = keys.fold(error.hint().to_owned(), |hint, key| match names.signer(key).name {
@@ -191,10 +189,15 @@ impl Shown {
         self.parsed(&layout::active_signers(self.project()), SignersFile::parse)
     }
 
+    /// The signers file in force, and one that is proposed.
+    fn signers_files(&self) -> Result<Vec<SignersFile>, CliError> {
+        let proposed = self.parsed(&layout::pending_signers(self.project()), SignersFile::parse)?;
+        Ok(self.signers()?.into_iter().chain(proposed).collect())
+    }
+
     /// The keys of the signers file in force, and of one that is proposed.
     pub(crate) fn listed_keys(&self) -> Result<Vec<PublicKey>, CliError> {
-        let proposed = self.parsed(&layout::pending_signers(self.project()), SignersFile::parse)?;
-        Ok(self.signers()?.iter().chain(&proposed).flat_map(SignersFile::keys).collect())
+        Ok(self.signers_files()?.iter().flat_map(SignersFile::keys).collect())
     }
 }
 

@@ -17,7 +17,7 @@ use countersign_forge::pages::ProjectPages;
 use crate::client::session::{Reader, Session, no_server};
 use crate::client::{ServerClient, state::Shown, state::StateQuestion, state::find_vetoed};
 use crate::settings::{client_config::KnownServer, trust::TrustFile};
-use crate::words::{error::CliError, output, output::quote};
+use crate::words::{error::CliError, output::quote};
 
 /// A path at which something may be, and the server that would have it.
 #[derive(Debug)]
@@ -229,7 +229,7 @@ impl Session {
                 marked_name(target.path.as_str()),
                 target.client.address()
             );
-            output::confirm(self.confirmation(), &question).map_err(|error| {
+            self.output.confirm(&question).map_err(|error| {
                 error.with_hint(format!("name it in full, which asks nothing: {}", target.path))
             })?;
         }

@@ -396,18 +396,19 @@ fn entry_of<'a>(document: &'a mut DocumentMut, part: &str, name: &str) -> &'a mu
         table.set_implicit(true);
         Item::Table(table)
     });
-    if !part.is_table() {
-        let inline = std::mem::take(part).into_table().unwrap_or_default();
-        *part = Item::Table(inline);
-    }
-    let entries = part.as_table_mut().expect("made a table above");
-    let entry = entries.entry(name).or_insert_with(|| Item::Table(Table::new()));
+    let entry = make_table(part).entry(name).or_insert_with(|| Item::Table(Table::new()));
     if let Some(server) = entry.as_str().map(str::to_owned) {
         let mut table = Table::new();
         table.insert(Setting::Server.name(), value(server));
         *entry = Item::Table(table);
-    } else if !entry.is_table() {
-        *entry = Item::Table(std::mem::take(entry).into_table().unwrap_or_default());
     }
-    entry.as_table_mut().expect("made a table above")
+    make_table(entry)
+}
+
+/// The table that an item is or becomes.
+fn make_table(item: &mut Item) -> &mut Table {
+    if !item.is_table() {
+        *item = Item::Table(std::mem::take(item).into_table().unwrap_or_default());
+    }
+    item.as_table_mut().expect("made a table above")
 }

@@ -27,6 +27,8 @@ pub(crate) struct Output {
     color: bool,
     /// Whether lists show whole keys and digests.
     full: bool,
+    /// Whether every question is answered with yes.
+    yes: bool,
 }
 
 impl Output {
@@ -40,12 +42,17 @@ impl Output {
                     && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
             }
         };
-        Self { json, quiet, color: color && !json, full: false }
+        Self { json, quiet, color: color && !json, full: false, yes: false }
     }
 
     /// An output whose lists show whole keys, if `full` says so.
     pub(crate) fn with_keys(self, full: bool) -> Self {
         Self { full, ..self }
+    }
+
+    /// An output whose questions are answered with yes, if `yes` says so.
+    pub(crate) fn with_yes(self, yes: bool) -> Self {
+        Self { yes, ..self }
     }
 
     /// A list in which signers are only read, with short keys (D54). What people decide on keeps whole keys.
@@ -60,7 +67,7 @@ impl Output {
 
     /// An output for work that shows nothing.
     pub(crate) fn silent() -> Self {
-        Self { json: true, quiet: true, color: false, full: false }
+        Self::new(true, true, ColorChoice::Never)
     }
 
     pub(crate) fn is_json(&self) -> bool {
@@ -122,10 +129,38 @@ impl Output {
     }
 
     /// Shows what a question is about. Where --yes has answered it, --quiet silences this too.
-    pub(crate) fn show_question(&self, text: &str, confirmation: Confirmation) {
-        if !self.quiet || confirmation == Confirmation::Ask {
+    pub(crate) fn show_question(&self, text: &str) {
+        if !self.quiet || !self.yes {
             self.show(text);
         }
+    }
+
+    /// Whether --yes has answered every question.
+    pub(crate) fn has_yes(&self) -> bool {
+        self.yes
+    }
+
+    /// Asks before something is done that signs or publishes. Only a plain `y` or `yes` goes on.
+    pub(crate) fn confirm(&self, question: &str) -> Result<(), CliError> {
+        if self.ask(question)? {
+            return Ok(());
+        }
+        Err(CliError::other("nothing was done: the question was not answered with yes", "run it again"))
+    }
+
+    /// Asks a question, unless --yes has answered it, and returns whether the answer is yes.
+    pub(crate) fn ask(&self, question: &str) -> Result<bool, CliError> {
+        if self.yes {
+            return Ok(true);
+        }
+        if !io::stdin().is_terminal() {
+            return Err(CliError::usage(
+                format!("{question} No one can be asked: standard input is not a terminal"),
+                "look at what is shown above, and pass --yes if that is what you want",
+            ));
+        }
+        let answer = read_answer(&format!("{question} [y/N] "), "pass --yes instead")?;
+        Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
     }
 
     /// What must be read also by those who like it quiet; never on standard output.
@@ -306,36 +341,6 @@ impl OutputsArgs {
 }
 
 // Questions to the person at the terminal.
-
-/// Decides whether a question is asked, or `--yes` has answered it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Confirmation {
-    Ask,
-    Given,
-}
-
-/// Asks before something is done that signs or publishes. Only a plain `y` or `yes` goes on.
-pub(crate) fn confirm(confirmation: Confirmation, question: &str) -> Result<(), CliError> {
-    if ask(confirmation, question)? {
-        return Ok(());
-    }
-    Err(CliError::other("nothing was done: the question was not answered with yes", "run it again"))
-}
-
-/// Asks a question, and returns whether the answer is yes.
-pub(crate) fn ask(confirmation: Confirmation, question: &str) -> Result<bool, CliError> {
-    if confirmation == Confirmation::Given {
-        return Ok(true);
-    }
-    if !io::stdin().is_terminal() {
-        return Err(CliError::usage(
-            format!("{question} No one can be asked: standard input is not a terminal"),
-            "look at what is shown above, and pass --yes if that is what you want",
-        ));
-    }
-    let answer = read_answer(&format!("{question} [y/N] "), "pass --yes instead")?;
-    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
-}
 
 /// The line behind the question, with its end; empty at the end of the input.
 fn read_answer(question: &str, hint: &str) -> Result<String, CliError> {
