@@ -17,20 +17,20 @@ use serde_json::{Value, json};
 use crate::words::{error::CliError, output::quote, table::when_text};
 use crate::{client::ServerClient, client::now, settings::trust::TrustFile};
 
-/// What of a path is asked for.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum StateQuestion<'a> {
+/// What of a path is asked for (D241).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum StateQuestion {
     /// What is at the path.
     Path,
     /// The release of the project with this tag, or in this directory.
-    Tag(&'a str),
-    /// The release in the directory; of a project, its newest one.
+    Tag(String),
+    /// The release in the directory; of a project, its newest one, `PROJECT@latest`.
     Newest,
 }
 
-impl StateQuestion<'_> {
+impl StateQuestion {
     /// Whether an answer is about what was asked for.
-    fn is_about(self, path: &RepoPath, answer: &StateResponse) -> bool {
+    fn is_about(&self, path: &RepoPath, answer: &StateResponse) -> bool {
         match (self, &answer.state.subject) {
             (Self::Path, StateSubject::Release(index)) => index == path || *index == layout::index_in(path),
             (Self::Path | Self::Newest, StateSubject::Project(project)) => {
@@ -51,7 +51,7 @@ impl ServerClient {
     pub(crate) async fn state(
         &self,
         path: &RepoPath,
-        question: StateQuestion<'_>,
+        question: &StateQuestion,
     ) -> Result<Option<Shown>, CliError> {
         let mut url = self.route(routes::STATE, Some(path));
         match question {
@@ -85,7 +85,7 @@ impl ServerClient {
 
     /// The state of what is at a path. It is empty if the path has nothing.
     pub(crate) async fn state_at(&self, path: &RepoPath) -> Result<Shown, CliError> {
-        let found = self.state(path, StateQuestion::Path).await?;
+        let found = self.state(path, &StateQuestion::Path).await?;
         Ok(found.unwrap_or_else(|| Shown::nothing(self, path)))
     }
 }

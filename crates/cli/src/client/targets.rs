@@ -101,26 +101,21 @@ impl Session {
             let hint = format!("{FORMS}; a signers file in force is replaced with `countersign update`");
             return Err(CliError::usage(format!("{path} collects no signatures"), hint));
         }
-        let question = match &name.tag {
-            None => StateQuestion::Path,
-            Some(NamedTag::Tag(tag)) => StateQuestion::Tag(tag),
-            Some(NamedTag::Latest) => StateQuestion::Newest,
-        };
-        let Some(shown) = client.state(&path, question).await? else {
+        let Some(shown) = client.state(&path, &name.which).await? else {
             let address = client.address();
-            return Err(match &name.tag {
-                Some(NamedTag::Tag(tag)) => CliError::other(
+            return Err(match &name.which {
+                StateQuestion::Tag(tag) => CliError::other(
                     format!("{address} has no release {} of {path}", shown_text(tag)),
                     format!("check the tag; `countersign releases {path}` lists what there is"),
                 ),
-                Some(NamedTag::Latest) => no_complete_release(&client, &path),
-                None => CliError::other(
+                StateQuestion::Newest => no_complete_release(&client, &path),
+                StateQuestion::Path => CliError::other(
                     format!("{address} has neither a project nor a release at {path}"),
                     SEARCH,
                 ),
             });
         };
-        if name.tag == Some(NamedTag::Latest) {
+        if name.which == StateQuestion::Newest {
             self.check_newest(&path, &shown)?;
         }
         let (path, is_project) = match shown.subject() {
@@ -132,7 +127,7 @@ impl Session {
 
     /// The project, directory or file that a name stands for. A release that is named by its tag is looked for.
     pub(crate) async fn find_path(&self, name: &ReleaseName, reader: Reader) -> Result<ServerPath, CliError> {
-        if name.tag.is_none() {
+        if name.which == StateQuestion::Path {
             return self.locate(name, reader).await;
         }
         let Target { client, path, shown } = self.find_signable(name, reader).await?;
@@ -354,9 +349,7 @@ fn ambiguous(short: &str, projects: &[RepoPath]) -> CliError {
 }
 
 fn ends_with(project: &RepoPath, short: &str) -> bool {
-    let rest =
-        project.as_str().len().checked_sub(short.len()).map(|at| project.as_str().split_at_checked(at));
-    rest.flatten().is_some_and(|(before, end)| end.eq_ignore_ascii_case(short) && before.ends_with('/'))
+    project.as_str().to_ascii_lowercase().ends_with(&format!("/{}", short.to_ascii_lowercase()))
 }
 
 // The newest release of a project (D77).
@@ -400,13 +393,11 @@ pub(crate) fn no_complete_release(client: &ServerClient, path: &RepoPath) -> Cli
 
 fn say_skipped(project: &RepoPath, release: &ListedRelease) -> String {
     let version = shown_text(&layout::release_name(&release.index_path, project));
-    match (release.state, release.revocation_begun) {
-        (ReleaseState::Complete | ReleaseState::Collecting, Some(Tally { collected, needed })) => {
+    match release.revocation_begun.filter(|_| release.state != ReleaseState::Revoked) {
+        Some(Tally { collected, needed }) => {
             format!("{version} is skipped: {collected} of {needed} revokers want it revoked.")
         }
-        (ReleaseState::Complete | ReleaseState::Collecting | ReleaseState::Revoked, _) => {
-            format!("{version} is skipped: it is revoked.")
-        }
+        None => format!("{version} is skipped: it is revoked."),
     }
 }
 
@@ -461,16 +452,7 @@ pub(crate) const SEARCH: &str =
 pub(crate) struct ReleaseName {
     pub(crate) subject: NamedSubject,
     /// Which release of the project, where that stands apart from it.
-    pub(crate) tag: Option<NamedTag>,
-}
-
-/// One release of a project (D241).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum NamedTag {
-    /// The tag, or the directory below the project.
-    Tag(String),
-    /// The newest release, `PROJECT@latest`.
-    Latest,
+    pub(crate) which: StateQuestion,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -487,22 +469,22 @@ impl ReleaseName {
         let mut names: Vec<Self> = Vec::new();
         for word in words {
             // Such a word cannot be a tag.
-            let begins = word.contains("://") || is_path(word);
+            let begins = word.contains("://") || parse_path(word).is_some();
             if let Some(last) = names.last_mut()
-                && last.tag.is_none()
+                && last.which == StateQuestion::Path
                 && last.may_have_tag()
                 && !begins
             {
-                last.tag = Some(NamedTag::Tag(word.clone()));
+                last.which = StateQuestion::Tag(word.clone());
                 continue;
             }
             let tag = if begins { None } else { split_tag(word) };
-            let (project, tag) = match tag {
-                None => (word.as_str(), None),
-                Some((project, LATEST)) => (project, Some(NamedTag::Latest)),
-                Some((project, tag)) => (project, Some(NamedTag::Tag(tag.to_owned()))),
+            let (project, which) = match tag {
+                None => (word.as_str(), StateQuestion::Path),
+                Some((project, LATEST)) => (project, StateQuestion::Newest),
+                Some((project, tag)) => (project, StateQuestion::Tag(tag.to_owned())),
             };
-            names.push(Self { subject: parse_subject(project)?, tag });
+            names.push(Self { subject: parse_subject(project)?, which });
         }
         Ok(names)
     }
@@ -510,7 +492,7 @@ impl ReleaseName {
     /// A project, in one word.
     pub(crate) fn parse_project(word: &str) -> Result<Self, CliError> {
         let name = Self::parse_one(&[word.to_owned()])?;
-        if name.tag.is_none() {
+        if name.which == StateQuestion::Path {
             return Ok(name);
         }
         Err(CliError::usage(
@@ -558,10 +540,10 @@ impl fmt::Display for ReleaseName {
             NamedSubject::Url(text) | NamedSubject::Short(text) => f.write_str(text)?,
             NamedSubject::Path(path) => f.write_str(path.as_str())?,
         }
-        match &self.tag {
-            None => Ok(()),
-            Some(NamedTag::Tag(tag)) => write!(f, " {tag}"),
-            Some(NamedTag::Latest) => write!(f, "@{LATEST}"),
+        match &self.which {
+            StateQuestion::Path => Ok(()),
+            StateQuestion::Tag(tag) => write!(f, " {tag}"),
+            StateQuestion::Newest => write!(f, "@{LATEST}"),
         }
     }
 }
@@ -573,12 +555,9 @@ pub(crate) fn split_page(url: &str) -> Option<(String, RepoPath)> {
     [PAGES, BADGES].iter().find_map(|route| {
         let dir = format!("{route}/");
         let at = url[after_scheme..].find(&dir)? + after_scheme;
-        let path = url[at + dir.len()..].trim_end_matches('/');
-        if !is_path(path) {
-            return None;
-        }
+        let path = parse_path(url[at + dir.len()..].trim_end_matches('/'))?;
         // In the address of a page, names are percent-encoded as in any URL.
-        let mut parts = path.splitn(3, '/');
+        let mut parts = path.as_str().splitn(3, '/');
         let (scheme, host, rest) = (parts.next()?, parts.next()?, parts.next()?);
         let decoded = path_of_url(&format!("{scheme}://{host}:{rest}"))?;
         Some((url[..at].to_owned(), decoded))
@@ -597,8 +576,9 @@ fn split_tag(word: &str) -> Option<(&str, &str)> {
     (!tag.is_empty()).then_some((project, tag))
 }
 
-fn is_path(word: &str) -> bool {
-    ["http/", "https/"].iter().any(|scheme| word.starts_with(scheme)) && RepoPath::parse(word).is_ok()
+fn parse_path(word: &str) -> Option<RepoPath> {
+    let has_scheme = ["http/", "https/"].iter().any(|scheme| word.starts_with(scheme));
+    RepoPath::parse(word).ok().filter(|_| has_scheme)
 }
 
 fn parse_subject(word: &str) -> Result<NamedSubject, CliError> {
@@ -606,20 +586,14 @@ fn parse_subject(word: &str) -> Result<NamedSubject, CliError> {
         // Of a directory, as a browser shows it.
         return Ok(NamedSubject::Url(word.trim_end_matches('/').to_owned()));
     }
-    if is_path(word) {
-        return RepoPath::parse(word)
-            .map(NamedSubject::Path)
-            .map_err(|error| CliError::usage(error.to_string(), FORMS));
+    if let Some(path) = parse_path(word) {
+        return Ok(NamedSubject::Path(path));
     }
-    let is_short = word.contains('/') && word.split('/').all(is_name);
-    if !is_short {
-        return Err(CliError::usage(
-            format!(
-                "`{}` names no project: that has an owner or a directory, as in acme/app",
-                shown_text(word)
-            ),
-            FORMS,
-        ));
+    if word.contains('/') && word.split('/').all(is_name) {
+        return Ok(NamedSubject::Short(word.to_owned()));
     }
-    Ok(NamedSubject::Short(word.to_owned()))
+    Err(CliError::usage(
+        format!("`{}` names no project: that has an owner or a directory, as in acme/app", shown_text(word)),
+        FORMS,
+    ))
 }

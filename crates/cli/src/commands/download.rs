@@ -11,9 +11,7 @@ use countersign_forge::download_url::{DownloadPlace, locate_download, locate_rel
 use countersign_forge::url::SourceUrl;
 
 use crate::args::{DownloadArgs, ProofArgs};
-use crate::client::targets::{
-    NamedSubject, NamedTag, ReleaseName, ServerPath, no_complete_release, split_page,
-};
+use crate::client::targets::{NamedSubject, ReleaseName, ServerPath, no_complete_release, split_page};
 use crate::client::{ServerClient, session::Reader, session::Session, state::Shown, state::StateQuestion};
 use crate::commands::catalogue::ReleaseListing;
 use crate::evidence::download::{Overwrite, WantedFile, matches_any};
@@ -162,7 +160,7 @@ pub(super) async fn name_newest(session: &Session, shown: &Shown, revoked: CliEr
 /// Says which release of the project is the newest good one, if it is another one and the server has it.
 pub(super) async fn say_newest(session: &Session, shown: &Shown) -> Option<String> {
     let (path, project) = (shown.subject().path(), shown.project());
-    let newest = shown.client.state(project, StateQuestion::Newest).await.ok().flatten()?;
+    let newest = shown.client.state(project, &StateQuestion::Newest).await.ok().flatten()?;
     let StateSubject::Release(index) = newest.subject() else { return None };
     let (name, release) = (session.name_of(index, Some(project)), shown_release(index, project));
     (index != path).then(|| format!("The newest good release is {release}: `countersign download {name}`"))
@@ -195,7 +193,7 @@ async fn find_evidence(session: &Session, name: &ReleaseName) -> Result<FoundEvi
             }
             // It may be the address of a release's directory or of a project.
             Err(error) => match name.written_path() {
-                Some(path) => match client.state(&path, StateQuestion::Newest).await? {
+                Some(path) => match client.state(&path, &StateQuestion::Newest).await? {
                     Some(shown) => choose_newest(session, &path, shown).await,
                     None => Err(error),
                 },
@@ -209,7 +207,7 @@ async fn find_evidence(session: &Session, name: &ReleaseName) -> Result<FoundEvi
 /// Finds the place of a file if the name can be its URL.
 fn locate_file(name: &ReleaseName) -> Result<Option<DownloadPlace>, CliError> {
     let NamedSubject::Url(url) = &name.subject else { return Ok(None) };
-    if name.tag.is_some() || split_page(url).is_some() || locate_release_page(url).is_some() {
+    if name.which != StateQuestion::Path || split_page(url).is_some() || locate_release_page(url).is_some() {
         return Ok(None);
     }
     match locate_download(url) {
@@ -231,14 +229,11 @@ fn is_project(path: &RepoPath) -> bool {
 pub(super) async fn find_release(session: &Session, name: &ReleaseName) -> Result<FoundEvidence, CliError> {
     let ServerPath { client, path, shown } = session.find_path(name, Reader::Downloader).await?;
     if let Some(shown) = shown {
-        let shown = match name.tag {
-            Some(NamedTag::Latest) => {
-                let project = shown.project().clone();
-                pass_over_lacking(session, &project, shown).await?
-            }
-            Some(NamedTag::Tag(_)) | None => shown,
-        };
-        return FoundEvidence::of(shown);
+        let project = shown.project().clone();
+        return FoundEvidence::of(match name.which {
+            StateQuestion::Newest => pass_over_lacking(session, &project, shown).await?,
+            StateQuestion::Tag(_) | StateQuestion::Path => shown,
+        });
     }
     // The page of a release means this one, and no release whose tag begins with its tag (D159).
     let is_page = matches!(&name.subject, NamedSubject::Url(url) if locate_release_page(url).is_some());
@@ -246,7 +241,7 @@ pub(super) async fn find_release(session: &Session, name: &ReleaseName) -> Resul
         let index = if is_page { layout::index_in(&path) } else { path };
         return FoundEvidence::at(&client, &index).await;
     }
-    match client.state(&path, StateQuestion::Newest).await? {
+    match client.state(&path, &StateQuestion::Newest).await? {
         Some(shown) => choose_newest(session, &path, shown).await,
         None => Err(no_complete_release(&client, &path)),
     }

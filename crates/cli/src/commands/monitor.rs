@@ -44,7 +44,7 @@ pub(crate) async fn run(session: &Session, args: &MonitorArgs) -> Result<(), Cli
     if file.read()?.is_none() {
         // To watch a project that does not exist would look like watching, and tell nothing.
         for project in &projects {
-            if client.state(&layout::active_signers(project), StateQuestion::Path).await?.is_none() {
+            if client.state(&layout::active_signers(project), &StateQuestion::Path).await?.is_none() {
                 return Err(unknown_project(&client, project.as_str()));
             }
         }

@@ -86,24 +86,17 @@ impl Output {
 
     /// The result of a command: `text` for people, `value` where --json asks for it.
     pub(crate) fn result(&self, text: &str, value: &Value) -> Result<(), CliError> {
-        if self.json {
-            return print(&json_line(value));
-        }
-        if self.quiet {
-            return Ok(());
-        }
-        print(&self.lines(text))
+        if self.quiet && !self.json { Ok(()) } else { self.answer(text, value) }
     }
 
     /// A result that is what the command was asked for, so that --quiet does not silence it.
     pub(crate) fn answer(&self, text: &str, value: &Value) -> Result<(), CliError> {
-        if self.json { print(&json_line(value)) } else { print(&self.lines(text)) }
+        self.item(text, value).map(drop)
     }
 
     /// Prints one of many results, each on a line of its own; false once the reader is gone.
     pub(crate) fn item(&self, text: &str, value: &Value) -> Result<bool, CliError> {
-        let line = if self.json { json_line(value) } else { self.lines(text) };
-        write(&line)
+        write(&if self.json { json_line(value) } else { self.lines(text) })
     }
 
     /// What a person should know besides the result; never on standard output.
@@ -124,7 +117,7 @@ impl Output {
     pub(crate) fn line(&self, text: &str) {
         if !self.quiet && !self.json {
             // If the reader is gone, writing the result itself says so.
-            let _ = print(&self.lines(text));
+            let _ = write(&self.lines(text));
         }
     }
 
@@ -195,7 +188,7 @@ impl Output {
     pub(crate) fn error(&self, error: &CliError) {
         if self.json {
             // The reader may be gone; the exit code still speaks.
-            let _ = print(&json_line(&Self::error_to_json(error)));
+            let _ = write(&json_line(&Self::error_to_json(error)));
             return;
         }
         self.show(&self.describe_error(error));
@@ -241,12 +234,7 @@ fn json_line(value: &Value) -> String {
     shown_json(&value.to_string()) + "\n"
 }
 
-/// Prints text. `countersign … | head` is no failure of ours.
-fn print(text: &str) -> Result<(), CliError> {
-    write(text).map(drop)
-}
-
-/// Writes text, and returns false once the reader is gone.
+/// Writes text, and returns false once the reader is gone: `countersign … | head` is no failure of ours.
 fn write(text: &str) -> Result<bool, CliError> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

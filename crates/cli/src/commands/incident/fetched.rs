@@ -258,7 +258,7 @@ impl Fetched {
         client: &ServerClient,
         project: &RepoPath,
     ) -> Result<History, CliError> {
-        let Some(shown) = client.state(&layout::active_signers(project), StateQuestion::Path).await? else {
+        let Some(shown) = client.state(&layout::active_signers(project), &StateQuestion::Path).await? else {
             return Err(CliError::other(
                 format!("the server {} has no project {project}", client.address()),
                 "check its name, and --server: `countersign config` shows the servers and projects that are known here",
