@@ -282,14 +282,7 @@ fn parse_half(text: &str) -> Result<PublicHalf, CliError> {
         return Ok(PublicHalf { key, format: None });
     }
     let path = Path::new(text);
-    let content = match SecretBytes::read(path, MAX_KEY_FILE_BYTES) {
-        Err(error) if !path.exists() => {
-            let message = format!("`{}` is neither a key nor a file", shown_text(text));
-            return Err(CliError::usage(message, KEY_FORMS).because(error));
-        }
-        content => content?,
-    };
-    match KeyFile::parse(content.as_bytes()) {
+    match read_key_file(path) {
         Ok(KeyFile::Public(half)) => Ok(half),
         Ok(KeyFile::Private(_)) => {
             let message = format!("{} is a private key", shown_path(path));
@@ -298,7 +291,11 @@ fn parse_half(text: &str) -> Result<PublicHalf, CliError> {
                 "give its public half, the .pub file, and keep the private one to yourself",
             ))
         }
-        Err(error) => Err(unusable(path, &error)),
+        Err(error) if !path.exists() => {
+            let message = format!("`{}` is neither a key nor a file", shown_text(text));
+            Err(CliError::usage(message, KEY_FORMS).because(error))
+        }
+        Err(error) => Err(error),
     }
 }
 

@@ -267,23 +267,19 @@ impl GroupName {
     pub(crate) fn split(text: &str) -> Result<(Self, &str), CliError> {
         let plain = (Self { role: Role::Artifact, number: None }, text);
         let Some((group, rest)) = text.split_once(':') else { return Ok(plain) };
-        let (name, number) = match group.split_once('.') {
-            Some((name, number)) => (name, Some(number)),
-            None => (group, None),
-        };
+        let (name, number) =
+            group.split_once('.').map_or((group, None), |(name, number)| (name, Some(number)));
         // What is no role is the beginning of a key.
         let Some(role) = Role::ALL.into_iter().find(|role| role.name() == name) else {
             return Ok(plain);
         };
-        let number =
-            number.map(|number| number.parse::<usize>().ok().and_then(|number| number.checked_sub(1)));
-        match number {
-            Some(None) => Err(CliError::usage(
+        let Some(number) = number else { return Ok((Self { role, number: None }, rest)) };
+        match number.parse::<usize>().ok().and_then(|number| number.checked_sub(1)) {
+            number @ Some(_) => Ok((Self { role, number }, rest)),
+            None => Err(CliError::usage(
                 format!("`{}` names no group", shown_text(group)),
                 format!("{name}.1 is the first group, {name}.2 the second"),
             )),
-            Some(number @ Some(_)) => Ok((Self { role, number }, rest)),
-            None => Ok((Self { role, number: None }, rest)),
         }
     }
 

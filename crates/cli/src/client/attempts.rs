@@ -10,6 +10,7 @@ use countersign_forge::{guard::find_refusal, https::find_tls_problem};
 use reqwest::header::{CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::Serialize;
+use thiserror::Error;
 
 use crate::words::error::CliError;
 
@@ -88,26 +89,15 @@ pub(super) struct Answer {
     pub(super) retry_after: Option<Duration>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub(super) enum ExchangeError {
-    Transport(reqwest::Error),
-    TooLong {
-        max_bytes: usize,
-    },
+    #[error(transparent)]
+    Transport(#[from] reqwest::Error),
+    #[error("the answer has more than {max_bytes} bytes")]
+    TooLong { max_bytes: usize },
     /// It was not sent, or it is known already what to say.
-    Other(CliError),
-}
-
-impl From<reqwest::Error> for ExchangeError {
-    fn from(error: reqwest::Error) -> Self {
-        Self::Transport(error)
-    }
-}
-
-impl From<CliError> for ExchangeError {
-    fn from(error: CliError) -> Self {
-        Self::Other(error)
-    }
+    #[error(transparent)]
+    Other(#[from] CliError),
 }
 
 /// One exchange. The inner error is an answer other than success.

@@ -152,7 +152,7 @@ impl Shown {
         path: &RepoPath,
         parse: fn(&[u8]) -> Result<T, ParseError>,
     ) -> Result<Option<T>, CliError> {
-        self.files.read_document(path, parse).map_err(|error| self.unusable(error))
+        self.read(|files| files.read_document(path, parse))
     }
 
     /// Puts the names of signers in the place of their keys where the hint of an error replaces a key (D246).
@@ -169,9 +169,11 @@ impl Shown {
         error.with_hint(hint)
     }
 
-    /// The error if a stored document is not what its path says.
-    pub(crate) fn unusable(&self, ReadError { path, reason }: ReadError) -> CliError {
-        self.client.unusable_content(&path, ParseError::new("", reason))
+    /// What core reads in the files. An error says that one of them is not what its path says.
+    pub(crate) fn read<T>(&self, read: impl FnOnce(&Scratch) -> Result<T, ReadError>) -> Result<T, CliError> {
+        read(&self.files).map_err(|ReadError { path, reason }| {
+            self.client.unusable_content(&path, ParseError::new("", reason))
+        })
     }
 
     /// Releases of the project whose signatures proposed signers would drop (D16): the server's word, for information.
@@ -228,7 +230,7 @@ pub(crate) fn due_text(until: Timestamp) -> String {
 
 /// The proposal that the masters vetoed last. It is shown until the next activation (D136).
 pub(crate) fn find_vetoed(shown: &Shown) -> Result<Option<VetoedProposal>, CliError> {
-    let vetoed = list_vetoed(&shown.files, shown.project()).map_err(|error| shown.unusable(error))?;
+    let vetoed = shown.read(|files| list_vetoed(files, shown.project()))?;
     Ok(vetoed.into_iter().next())
 }
 

@@ -1,7 +1,7 @@
 //! The forms in which a user can name a release, the same in every command, and the path on a server that each becomes
 //! (D60).
 
-use std::{fmt, io, io::IsTerminal as _};
+use std::{collections::BTreeSet, fmt, io, io::IsTerminal as _};
 
 use countersign_api::catalogue::{ListedRelease, ReleaseState};
 use countersign_core::documents::{index::PublishedFile, index::ReleaseIndex, layout, layout::Signable};
@@ -233,13 +233,11 @@ impl Session {
 
     /// The projects that were set or remembered, and those that were accepted.
     pub(crate) fn known_projects(&self) -> Vec<RepoPath> {
-        let mut projects: Vec<RepoPath> = self.config.projects().collect();
+        let mut projects: BTreeSet<RepoPath> = self.config.projects().collect();
         if let Ok(store) = TrustFile::locate().and_then(|file| file.read()) {
             projects.extend(store.projects.into_keys());
         }
-        projects.sort();
-        projects.dedup();
-        projects
+        projects.into_iter().collect()
     }
 
     /// `url`: what the user gave, if their project's own forge can be asked for its servers.

@@ -4,7 +4,7 @@ use std::{path::Path, path::PathBuf, time::Duration, time::Instant};
 
 use countersign_core::documents::{index::PublishedFile, layout};
 use countersign_core::proof::{bundle::Staple, state::StateSubject, verify::VerifiedArtifact};
-use countersign_core::values::{path::RepoPath, shown::shown_text};
+use countersign_core::{rules::stored, values::path::RepoPath, values::shown::shown_text};
 use countersign_explain::describe::{Description, describe, release::RevocationDescription};
 use countersign_explain::{progress::Names, reproduction::lack_text, words::shown_release};
 use countersign_forge::download_url::{DownloadPlace, locate_download, locate_release_page};
@@ -14,11 +14,9 @@ use crate::args::{DownloadArgs, ProofArgs};
 use crate::client::targets::{NamedSubject, ReleaseName, ServerPath, no_complete_release, split_page};
 use crate::client::{ServerClient, session::Reader, session::Session, state::Shown, state::StateQuestion};
 use crate::commands::catalogue::ReleaseListing;
-use crate::evidence::download::{Overwrite, WantedFile, matches_any};
+use crate::evidence::download::{WantedFile, matches_any};
 use crate::evidence::freshness::{ShownState, StateSource};
-use crate::evidence::release::{
-    ShownEvidence, describe_different, find_objections, require_evidence, shown_name,
-};
+use crate::evidence::release::{ShownEvidence, describe_different, require_evidence, shown_name};
 use crate::evidence::report::{AcceptedRelease, CheckedFile, Report};
 use crate::evidence::{download, proof, proof::Accepted, proof::Network, release};
 use crate::{
@@ -38,7 +36,6 @@ pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), Cl
         Some(file) => plan_one(args, accepted, file)?,
         None => plan_all(args, accepted)?,
     };
-    let overwrite = if args.force { Overwrite::Allow } else { Overwrite::Deny };
     let work = async {
         let mut files = Vec::new();
         for wanted in &wanted {
@@ -46,7 +43,7 @@ pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), Cl
             let existing = found.file.is_none().then(|| download::find_existing(wanted, session.output));
             let size = match existing.flatten() {
                 Some(size) => size,
-                None => download::download(wanted, overwrite, session.output).await?,
+                None => download::download(wanted, session.output).await?,
             };
             files.push(CheckedFile { file: wanted.file, size, path: &wanted.target });
         }
@@ -118,12 +115,14 @@ impl FoundEvidence {
             };
             let artifact = &accepted.artifact;
             let state = ShownState {
+                session,
+                wanted,
                 artifact,
                 from: StateSource::Server { client: &shown.client, log: &shown.answer.log },
                 staple: staple.clone().or_else(|| shown.answer.staple.clone()),
                 is_given: staple.is_some(),
             };
-            if let Some(said) = state.waits_for(session, wanted)?
+            if let Some(said) = state.waits_for()?
                 && begun.is_none_or(|begun| begun.elapsed() < NEXT_CHECKPOINT)
             {
                 if begun.is_none() {
@@ -134,14 +133,13 @@ impl FoundEvidence {
                 self.shown = require_evidence(shown.client.state_at(&evidence.path).await?)?;
                 continue;
             }
-            let log = state.check(session, wanted).await?;
+            let log = state.check().await?;
             // Not before: a server that lies is not the one to ask next time.
             session.remember(&artifact.index.project_id, &shown.client);
             TrustFile::locate()?.keep_history(&artifact.chain.project, &evidence.history);
             let path = &artifact.path;
-            let begun =
-                RevocationDescription::begun(&shown.files, path).map_err(|error| shown.unusable(error))?;
-            let objections = find_objections(shown, path)?;
+            let begun = shown.read(|files| RevocationDescription::begun(files, path))?;
+            let objections = shown.read(|files| stored::objections(files, path))?;
             let passed_over = Vec::new();
             let release = AcceptedRelease { accepted, log, begun, objections, passed_over };
             return if wanted.strict { release.refuse_begun() } else { Ok(release) };
@@ -257,9 +255,7 @@ async fn choose_newest(session: &Session, path: &RepoPath, shown: Shown) -> Resu
 /// Goes on to the newest release that can be used, if builders have yet to reproduce the newest one (D261).
 async fn pass_over_lacking(session: &Session, path: &RepoPath, shown: Shown) -> Result<Shown, CliError> {
     let (newest, project) = (shown.subject().path(), shown.project());
-    let Some(Description::Release(release)) =
-        describe(&shown.files, newest).map_err(|error| shown.unusable(error))?
-    else {
+    let Some(Description::Release(release)) = shown.read(|files| describe(files, newest))? else {
         return Ok(shown);
     };
     let Some(lacking) = release.reproduction.as_ref().filter(|reproduction| reproduction.is_lacking()) else {
@@ -280,7 +276,8 @@ async fn pass_over_lacking(session: &Session, path: &RepoPath, shown: Shown) -> 
 
 impl<'a> WantedFile<'a> {
     fn new(file: &'a PublishedFile, url: SourceUrl, target: PathBuf, args: &DownloadArgs) -> Self {
-        Self { url, file, max_bytes: file.size.unwrap_or(args.max_size), target }
+        let max_bytes = file.size.unwrap_or(args.max_size);
+        Self { url, file, max_bytes, target, replaces: args.force }
     }
 }
 

@@ -289,7 +289,7 @@ struct SignedIndex {
 async fn find_signed(client: &ServerClient, body: &AssetsBody) -> Result<Option<SignedIndex>, CliError> {
     let Some(path) = locate_index(body) else { return Ok(None) };
     let shown = client.state_at(&path).await?;
-    let summary = summarise_release(&shown.files, &path).map_err(|error| shown.unusable(error))?;
+    let summary = shown.read(|files| summarise_release(files, &path))?;
     let is_signed = |summary: &ReleaseSummary| {
         let is_stated = summary.reproduction.as_ref().is_some_and(|found| !found.commits.is_empty());
         summary.state == ReleaseState::Collecting && (is_stated || !summary.signatures.entries.is_empty())

@@ -1,7 +1,10 @@
 //! The client's configuration file: which server, key and policy, for all projects, for a host or for one project.
 
-use std::{collections::BTreeMap, ops::Range, path::Path, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeMap, collections::BTreeSet, ops::Range, path::Path, path::PathBuf, time::Duration,
+};
 
+use clap::ValueEnum as _;
 use countersign_core::values::{path::RepoPath, shown::shown_text, time::parse_span};
 use countersign_server::operate::config::explain_unknown;
 use serde::{Deserialize, Deserializer};
@@ -154,13 +157,8 @@ pub(crate) enum Setting {
 }
 
 impl Setting {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Server => "server",
-            Self::Key => "key",
-            Self::Policy => "policy",
-            Self::MaxAge => "max-age",
-        }
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value().expect("every setting can be set").get_name().to_owned()
     }
 }
 
@@ -237,16 +235,12 @@ impl ClientConfig {
             .projects
             .iter()
             .filter_map(|(project, entry)| entry.known_server(RepoPath::parse(project).ok().as_ref()));
-        let mut found: Vec<KnownServer> = Vec::new();
         let mut all: Vec<_> = self.server_of_all().into_iter().chain(of_hosts).chain(of_projects).collect();
         // What the user named anywhere is the user's word everywhere.
         all.sort_by_key(|server| server.named_by.is_some());
-        for server in all {
-            if !found.iter().any(|other| other.address == server.address) {
-                found.push(server);
-            }
-        }
-        found
+        let mut addresses = BTreeSet::new();
+        all.retain(|server| addresses.insert(server.address.clone()));
+        all
     }
 
     pub(crate) fn projects(&self) -> impl Iterator<Item = RepoPath> {
@@ -342,8 +336,8 @@ impl ClientConfigFile {
                 SettingScope::Project(project) => entry_of(document, "projects", project.as_str()),
             };
             match to {
-                Some(text) => put(table, setting.name(), text),
-                None => drop(table.remove(setting.name())),
+                Some(text) => put(table, &setting.name(), text),
+                None => drop(table.remove(&setting.name())),
             }
             if setting == Setting::Server {
                 table.remove(DISCOVERED);
@@ -355,7 +349,7 @@ impl ClientConfigFile {
     pub(crate) fn set_server(&self, project: &RepoPath, server: &KnownServer) -> Result<(), CliError> {
         self.change(|document| {
             let table = entry_of(document, "projects", project.as_str());
-            put(table, Setting::Server.name(), &server.address);
+            put(table, &Setting::Server.name(), &server.address);
             match server.named_by.is_some() {
                 true => drop(table.insert(DISCOVERED, value(true))),
                 false => drop(table.remove(DISCOVERED)),
@@ -399,7 +393,7 @@ fn entry_of<'a>(document: &'a mut DocumentMut, part: &str, name: &str) -> &'a mu
     let entry = make_table(part).entry(name).or_insert_with(|| Item::Table(Table::new()));
     if let Some(server) = entry.as_str().map(str::to_owned) {
         let mut table = Table::new();
-        table.insert(Setting::Server.name(), value(server));
+        table.insert(&Setting::Server.name(), value(server));
         *entry = Item::Table(table);
     }
     make_table(entry)

@@ -1,7 +1,7 @@
 //! Why a command failed, and what to do about it. The kind sets the exit code. Paths are shown as users type them.
 
 use std::ffi::{OsStr, OsString};
-use std::{env, error::Error, fmt, io, path::Path, path::PathBuf, process::ExitCode};
+use std::{env, error::Error as _, io, path::Path, path::PathBuf, process::ExitCode};
 
 use countersign_api::error_code::ErrorCode;
 use countersign_core::rules::decide::proposal::DropRefusal;
@@ -13,6 +13,7 @@ use countersign_store::{
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
+use thiserror::Error;
 
 /// The hint if a reason is too short or too long.
 pub(crate) const REASON_HINT: &str = "give a --reason of 1 to 1,000 characters";
@@ -47,7 +48,8 @@ pub(crate) enum ErrorKind {
     Incomplete = 10,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Error)]
+#[error("{message}")]
 #[must_use]
 pub(crate) struct CliError {
     kind: ErrorKind,
@@ -57,7 +59,7 @@ pub(crate) struct CliError {
     pub(crate) details: Map<String, Value>,
     /// The id of the server's answer, safe to show.
     pub(crate) request_id: Option<String>,
-    source: Option<Box<dyn Error + Send + Sync>>,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
 impl ErrorKind {
@@ -123,29 +125,21 @@ impl CliError {
         let is_named = |value: &OsStr| {
             !value.is_empty() && (path.starts_with(value) || Path::new(value).parent() == Some(path))
         };
-        let options = arguments.iter().zip(arguments.iter().skip(1)).filter_map(|(option, value)| {
-            let option = option.to_str().filter(|option| option.starts_with('-'))?;
-            is_named(value).then_some(option)
+        let pairs = arguments.windows(2).map(|pair| (pair[0].clone(), pair[1].clone()));
+        let joined = arguments.iter().filter_map(|argument| argument.to_str()?.split_once('='));
+        let joined = joined.map(|(option, value)| (option.into(), value.into()));
+        let options = pairs.chain(joined).map(|given| ("-", given));
+        let variables = env::vars_os().map(|set| (VARIABLES, set));
+        let named = options.chain(variables).find_map(|(begin, (name, value)): (_, (OsString, OsString))| {
+            name.into_string().ok().filter(|name| name.starts_with(begin) && is_named(&value))
         });
-        let joined = arguments.iter().filter_map(|argument| {
-            let (option, value) = argument.to_str()?.split_once('=')?;
-            (option.starts_with('-') && is_named(OsStr::new(value))).then_some(option)
-        });
-        let named = options.chain(joined).next().map(shown_text);
-        let variable = || {
-            let own = |(name, value): (OsString, OsString)| {
-                let name = name.into_string().ok().filter(|name| name.starts_with(VARIABLES))?;
-                is_named(&value).then_some(name)
-            };
-            env::vars_os().find_map(own)
-        };
-        if let Some(name) = named.or_else(variable) {
-            self.hint = format!("{name} names it: {}", self.hint);
+        if let Some(name) = named {
+            self.hint = format!("{} names it: {}", shown_text(&name), self.hint);
         }
         self
     }
 
-    pub(crate) fn because(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+    pub(crate) fn because(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
     }
@@ -231,26 +225,14 @@ impl CliError {
     }
 }
 
-impl fmt::Display for CliError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl Error for CliError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.source.as_deref().map(|source| source as &(dyn Error + 'static))
-    }
-}
-
 fn causes_from<'e>(
-    first: Option<&'e (dyn Error + 'static)>,
-) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+    first: Option<&'e (dyn std::error::Error + 'static)>,
+) -> impl Iterator<Item = &'e (dyn std::error::Error + 'static)> {
     std::iter::successors(first, |error| (*error).source())
 }
 
 /// An error whose own text says all: its causes stay behind it.
-fn wrap(error: impl Error + Send + Sync + 'static, hint: &str) -> CliError {
+fn wrap(error: impl std::error::Error + Send + Sync + 'static, hint: &str) -> CliError {
     let message = error.to_string();
     // The text of `error` is the message already.
     let causes: Vec<String> = causes_from(error.source()).map(ToString::to_string).collect();
