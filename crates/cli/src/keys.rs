@@ -83,7 +83,10 @@ impl SigningKey {
     pub(crate) fn into_checkpoint_signer(self, key: VerifierKey) -> CheckpointSigner {
         match self {
             Self::File(secret) => CheckpointSigner::with_key(key, secret),
-            Self::Agent(held) => CheckpointSigner::elsewhere(key, move |text| sign_text(&held, text)),
+            Self::Agent(held) => CheckpointSigner::elsewhere(key, move |text| {
+                // Who reads the signature verifies it together with the checkpoint.
+                held.sign(text.as_bytes(), |_| true).map_err(|error| error.describe())
+            }),
         }
     }
 
@@ -128,11 +131,6 @@ impl SigningKey {
             }
         }
     }
-}
-
-/// Signs the text of a checkpoint, whose reader verifies the signature together with the checkpoint.
-fn sign_text(held: &AgentKey, text: &str) -> Result<Signature, String> {
-    held.sign(text.as_bytes(), |_| true).map_err(|error| error.describe())
 }
 
 /// What the file says about the key: who it belongs to, as a rule. `None` if it says nothing.

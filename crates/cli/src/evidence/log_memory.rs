@@ -134,7 +134,12 @@ impl LogSighting<'_> {
             ))),
             Err(NotContinued::Unknown(error)) => Err(error),
             Err(NotContinued::Contradiction(BadProof)) => {
-                Err(self.forked(pin, &does_not_continue(&from, &to)))
+                let fault = format!(
+                    "by the tiles that are shown, the log of size {} does not begin with the log of size {}. Either it has \
+                     forked, or the tiles were changed on the way",
+                    to.size, from.size
+                );
+                Err(self.forked(pin, &fault))
             }
         }
     }
@@ -183,14 +188,6 @@ impl LogSighting<'_> {
         .with_detail(SEEN_CHECKPOINT, json!(seen))
         .with_detail("shown_checkpoint", json!(shown))
     }
-}
-
-fn does_not_continue(from: &TreeHead, to: &TreeHead) -> String {
-    format!(
-        "by the tiles that are shown, the log of size {} does not begin with the log of size {}. Either it has forked, or \
-         the tiles were changed on the way",
-        to.size, from.size
-    )
 }
 
 fn indented(note: &str) -> String {
