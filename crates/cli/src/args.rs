@@ -8,12 +8,7 @@ mod signers;
 use clap::{Parser, Subcommand};
 use countersign_server::operate::config::GivenSettings;
 
-pub(crate) use crate::args::serve::{
-    AcceptLossArgs, AdminCommand, BlockArgs, ClusterArgs, ClusterCommand, DropArgs, FileArgs, FsckArgs,
-    LogCommand, LogInitArgs, MirrorArgs, MirrorCommand, ProjectsArgs, TakeCheckpointArgs, WitnessArgs,
-    WitnessCommand, WitnessInitArgs, WitnessKeyType,
-};
-pub(crate) use crate::args::{client::*, signers::*};
+pub(crate) use crate::args::{client::*, serve::*, signers::*};
 use crate::words::output::quote;
 
 /// Collects signatures on software releases, and lets anyone check them.

@@ -29,7 +29,9 @@ use reqwest::{RequestBuilder, Response, StatusCode, header::CONTENT_TYPE, header
 use url::Url;
 
 pub(crate) use crate::client::attempts::ServerCall;
-use crate::client::attempts::{ANSWER_TIMEOUT, Answer, Attempts, ExchangeError, Repetition, exchange};
+use crate::client::attempts::{
+    ANSWER_TIMEOUT, Answer, ExchangeError, PAUSES, Repetition, exchange, next_pause,
+};
 use crate::client::words::not_asked;
 use crate::words::{error::CliError, error::ErrorKind, output::Output};
 use crate::{keys::SigningKey, settings::client_config::KnownServer};
@@ -56,20 +58,20 @@ pub(crate) struct ServerClient {
 impl ServerClient {
     /// A server that the user named.
     pub(crate) fn new(server: &str, output: Output) -> Result<Self, CliError> {
-        Self::open(KnownServer { address: server, named_by: None }, output)
+        Self::open(KnownServer::named(server), output)
     }
 
     /// A server that only a project named is a stranger's choice of whom to ask (D227).
-    pub(crate) fn open(server: KnownServer<'_>, output: Output) -> Result<Self, CliError> {
-        let KnownServer { address: server, named_by } = server;
-        let shown = shown_text(server);
+    pub(crate) fn open(server: KnownServer, output: Output) -> Result<Self, CliError> {
+        let KnownServer { address, named_by } = server;
+        let shown = shown_text(&address);
         let malformed = || {
             CliError::usage(
                 format!("`{shown}` is not the address of a signing server"),
                 "write it as https://HOST or http://HOST:PORT, with --server or COUNTERSIGN_SERVER",
             )
         };
-        let mut base = parse_bare_url(server).ok_or_else(malformed)?;
+        let mut base = parse_bare_url(&address).ok_or_else(malformed)?;
         base.path_segments_mut().map_err(|()| malformed())?.pop_if_empty();
         // A redirect would be a stranger's choice of whom to ask.
         let resolver =
@@ -93,20 +95,15 @@ impl ServerClient {
         shown_text(self.base.as_str().trim_end_matches('/'))
     }
 
-    /// A stored file; `None` if the server says that it has no such file.
-    pub(crate) async fn file(&self, path: &RepoPath, max_bytes: usize) -> Result<Option<Vec<u8>>, CliError> {
-        let answer = self.find(self.route(routes::FILES, Some(path)), max_bytes).await?;
-        Ok(answer.map(|answer| answer.bytes))
-    }
-
     /// A stored document, parsed.
     pub(crate) async fn parsed<T>(
         &self,
         path: &RepoPath,
         parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
     ) -> Result<Option<T>, CliError> {
-        let bytes = self.file(path, FILE_BYTES).await?;
-        bytes.map(|bytes| parse(&bytes).map_err(|error| self.unusable_content(path, error))).transpose()
+        let answer = self.find(self.route(routes::FILES, Some(path)), FILE_BYTES).await?;
+        let parsed = answer.map(|answer| parse(&answer.bytes)).transpose();
+        parsed.map_err(|error| self.unusable_content(path, error))
     }
 
     /// The keys of the signers file in force above a path, and of one that is proposed.
@@ -129,20 +126,9 @@ impl ServerClient {
         self.look_into_catalogue(self.route(routes::RELEASES, None), query, ReleasesResponse::parse).await
     }
 
-    /// The projects whose identifiers end like this.
-    pub(crate) async fn projects(&self, name: &str) -> Result<ProjectsResponse, CliError> {
-        self.look_into_catalogue(
-            self.route(routes::PROJECTS, None),
-            &[("name", name)],
-            ProjectsResponse::parse,
-        )
-        .await
-    }
-
-    /// The projects in whose identifiers all words occur.
-    pub(crate) async fn search_projects(&self, words: &str) -> Result<ProjectsResponse, CliError> {
-        let url = self.route(routes::PROJECTS, None);
-        self.look_into_catalogue(url, &[("q", words)], ProjectsResponse::parse).await
+    /// The projects that a question in the query finds.
+    pub(crate) async fn projects(&self, query: &[(&str, &str)]) -> Result<ProjectsResponse, CliError> {
+        self.look_into_catalogue(self.route(routes::PROJECTS, None), query, ProjectsResponse::parse).await
     }
 
     /// What waits for a key, as everyone may know.
@@ -187,29 +173,23 @@ impl ServerClient {
         call: ServerCall,
         parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
     ) -> Result<T, CliError> {
-        let mut attempts = Attempts::default();
         let ServerCall { method, route, timeout, repetition, title, body } = call;
-        let outcome = loop {
+        let signed = || {
             let (timestamp, nonce) = (now()?.to_header(), new_nonce()?);
             let signature = key.sign(&request_digest(&timestamp, &nonce, body.as_bytes()))?;
-            let request = self
-                .http
-                .request(method.clone(), self.route(route, None))
-                .header(wire::HEADER_TIMESTAMP, timestamp)
-                .header(wire::HEADER_NONCE, nonce)
-                .header(wire::HEADER_SIGNATURE, signature.to_header())
-                .header(wire::HEADER_PUBLIC_KEY, key.public_key().to_string())
-                .body(body.clone());
-            let outcome = exchange(request, timeout, ANSWER_BYTES).await;
-            if !self.try_again(&mut attempts, &outcome, repetition).await {
-                break outcome;
-            }
+            let request = self.http.request(method.clone(), self.route(route, None));
+            Ok::<_, CliError>(
+                request
+                    .header(wire::HEADER_TIMESTAMP, timestamp)
+                    .header(wire::HEADER_NONCE, nonce)
+                    .header(wire::HEADER_SIGNATURE, signature.to_header())
+                    .header(wire::HEADER_PUBLIC_KEY, key.public_key().to_string())
+                    .body(body.clone()),
+            )
         };
-        let answer = match outcome {
-            Ok(answer) if answer.status.is_success() => answer,
-            Ok(answer) => return Err(self.refused(&answer)),
-            Err(error) => return Err(self.failed(error).await),
-        };
+        let answer =
+            self.repeat(repetition, async || exchange(signed()?, timeout, ANSWER_BYTES).await).await?;
+        let answer = answer.map_err(|answer| self.refused(&answer))?;
         parse(&answer.bytes).map_err(|error| self.unusable(&title, &answer, error))
     }
 
@@ -262,21 +242,14 @@ impl ServerClient {
         &self,
         request: impl Fn() -> RequestBuilder,
     ) -> Result<Result<Response, Answer>, CliError> {
-        let mut attempts = Attempts::default();
-        loop {
+        let begin = async || {
             let begun = tokio::time::timeout(ANSWER_TIMEOUT, request().send()).await;
-            let outcome = match begun.map_err(|_| self.silent())? {
-                Ok(response) if response.status().is_success() => return Ok(Ok(response)),
-                Ok(response) => Answer::read(response, 0).await,
-                Err(error) => Err(ExchangeError::Transport(error)),
-            };
-            if !self.try_again(&mut attempts, &outcome, Repetition::Harmless).await {
-                return match outcome {
-                    Ok(answer) => Ok(Err(answer)),
-                    Err(error) => Err(self.failed(error).await),
-                };
+            match begun.map_err(|_| self.silent())?? {
+                response if response.status().is_success() => Ok(Ok(response)),
+                response => Ok(Err(Answer::read(response, 0).await?)),
             }
-        }
+        };
+        self.repeat(Repetition::Harmless, begin).await
     }
 
     fn route(&self, route: &str, path: Option<&RepoPath>) -> Url {
@@ -293,54 +266,59 @@ impl ServerClient {
     }
 
     async fn get(&self, url: Url, max_bytes: usize) -> Result<Answer, CliError> {
-        match self.look_up(url, max_bytes).await? {
-            answer if answer.status.is_success() => Ok(answer),
-            answer => Err(self.refused(&answer)),
-        }
+        self.look_up(url, max_bytes).await?.map_err(|answer| self.refused(&answer))
     }
 
     /// Fetches a file, or `None` if a Countersign server says that it does not exist. Any other server can answer 404
     /// too.
     async fn find(&self, url: Url, max_bytes: usize) -> Result<Option<Answer>, CliError> {
-        let answer = self.look_up(url, max_bytes).await?;
-        if answer.status == StatusCode::NOT_FOUND && answer.error_text().is_some() {
-            return Ok(None);
-        }
-        if answer.status.is_success() { Ok(Some(answer)) } else { Err(self.refused(&answer)) }
-    }
-
-    async fn look_up(&self, url: Url, max_bytes: usize) -> Result<Answer, CliError> {
-        let mut attempts = Attempts::default();
-        loop {
-            let outcome = exchange(self.http.get(url.clone()), ANSWER_TIMEOUT, max_bytes).await;
-            if self.try_again(&mut attempts, &outcome, Repetition::Harmless).await {
-                continue;
-            }
-            return match outcome {
-                Ok(answer) => Ok(answer),
-                Err(error) => Err(self.failed(error).await),
-            };
+        match self.look_up(url, max_bytes).await? {
+            Ok(answer) => Ok(Some(answer)),
+            Err(answer) if answer.status == StatusCode::NOT_FOUND && answer.told().is_some() => Ok(None),
+            Err(answer) => Err(self.refused(&answer)),
         }
     }
 
-    /// Waits, and says whether to send the request again (D63). A pause that the server asks for is worth a word.
-    async fn try_again(
+    async fn look_up(&self, url: Url, max_bytes: usize) -> Result<Result<Answer, Answer>, CliError> {
+        let ask = async || exchange(self.http.get(url.clone()), ANSWER_TIMEOUT, max_bytes).await;
+        self.repeat(Repetition::Harmless, ask).await
+    }
+
+    /// Sends a request until it succeeds, or another try is not worth it (D63). The inner error is an answer other than
+    /// success.
+    async fn repeat<T>(
         &self,
-        attempts: &mut Attempts,
-        outcome: &Result<Answer, ExchangeError>,
         repetition: Repetition,
-    ) -> bool {
-        let Some(pause) = attempts.next_pause(outcome, repetition) else { return false };
-        if let Ok(answer) = outcome
-            && answer.retry_after.is_some()
-            && let Some(said) = answer.error_text()
+        send: impl AsyncFn() -> Result<Result<T, Answer>, ExchangeError>,
+    ) -> Result<Result<T, Answer>, CliError> {
+        let mut pauses = PAUSES.into_iter();
+        loop {
+            let failed = match send().await {
+                Ok(Ok(done)) => return Ok(Ok(done)),
+                Ok(Err(answer)) => Ok(answer),
+                Err(error) => Err(error),
+            };
+            let pause = pauses.next().and_then(|pause| next_pause(pause, &failed, repetition));
+            match (pause, failed) {
+                (Some(pause), failed) => {
+                    self.say_asked_to_wait(pause, failed.ok());
+                    tokio::time::sleep(pause).await;
+                }
+                (None, Ok(answer)) => return Ok(Err(answer)),
+                (None, Err(error)) => return Err(self.failed(error).await),
+            }
+        }
+    }
+
+    /// A pause that the server asks for is worth a word.
+    fn say_asked_to_wait(&self, pause: Duration, answer: Option<Answer>) {
+        if let Some(told) =
+            answer.filter(|answer| answer.retry_after.is_some()).and_then(|answer| answer.told())
         {
-            let (address, said) = (self.address(), shown_text(&said));
-            let seconds = pause.as_secs_f32().ceil();
+            let (address, said, seconds) =
+                (self.address(), shown_text(&told.error), pause.as_secs_f32().ceil());
             self.output.note(&format!("{address}: {said}. Asking again in {seconds} s."));
         }
-        tokio::time::sleep(pause).await;
-        true
     }
 
     /// The error if the server sends something that is not an event.

@@ -19,7 +19,7 @@ use crate::keys::agent::AgentKey;
 pub(crate) use crate::keys::key_file::PublicHalf;
 use crate::keys::key_file::{KeyFile, OpenSshKey, UnlockError, Unusable};
 pub(crate) use crate::keys::{key_file::NewKey, key_file::generate, passphrase::SecretBytes};
-use crate::{args::GlobalArgs, words::error::CliError, words::error::shown_path, words::output::Output};
+use crate::words::{error::CliError, error::shown_path, output::Output};
 
 const MAX_KEY_FILE_BYTES: usize = 64 * 1024;
 const ATTEMPTS: usize = 3;
@@ -35,20 +35,19 @@ pub(crate) enum SigningKey {
 impl SigningKey {
     /// The key of a file, unlocked with --password-file or by asking. As with ssh, the agent signs where it holds the key
     /// of an encrypted file, or where only the public half is here.
-    pub(crate) fn load(path: &Path, global: &GlobalArgs) -> Result<Self, CliError> {
-        let output = Output::new(global.json, global.quiet, global.color);
+    pub(crate) fn load(path: &Path, password_file: Option<&Path>, output: Output) -> Result<Self, CliError> {
         let path = &find_half(path);
         match read_key_file(path)? {
             KeyFile::Private(key) => {
                 warn_of_loose_mode(path, output);
                 if key.is_encrypted()
-                    && global.password_file.is_none()
+                    && password_file.is_none()
                     && let Some(held) =
                         key.public_key().ok().and_then(|key| AgentKey::find(path, key, output).ok())
                 {
                     return Ok(Self::Agent(held));
                 }
-                unlock(path, &key, global.password_file.as_deref()).map(Self::File)
+                unlock(path, &key, password_file).map(Self::File)
             }
             KeyFile::Public(half) => AgentKey::find(path, half.key, output).map(Self::Agent),
         }
@@ -84,7 +83,10 @@ impl SigningKey {
     pub(crate) fn into_checkpoint_signer(self, key: VerifierKey) -> CheckpointSigner {
         match self {
             Self::File(secret) => CheckpointSigner::with_key(key, secret),
-            Self::Agent(held) => CheckpointSigner::elsewhere(key, move |text| sign_text(&held, text)),
+            Self::Agent(held) => CheckpointSigner::elsewhere(key, move |text| {
+                // Who reads the signature verifies it together with the checkpoint.
+                held.sign(text.as_bytes(), |_| true).map_err(|error| error.describe())
+            }),
         }
     }
 
@@ -116,7 +118,7 @@ impl SigningKey {
     pub(crate) fn sign_as_anyone(&self) -> Result<Option<Self>, CliError> {
         match self.format() {
             KeyFormat::Ed25519 => Ok(None),
-            KeyFormat::Fido => key_file::throw_away().map(Self::File).map(Some),
+            KeyFormat::Fido => Ok(Some(Self::File(SecretKey::from_seed(&*key_file::random()?)))),
         }
     }
 
@@ -129,11 +131,6 @@ impl SigningKey {
             }
         }
     }
-}
-
-/// Signs the text of a checkpoint, whose reader verifies the signature together with the checkpoint.
-fn sign_text(held: &AgentKey, text: &str) -> Result<Signature, String> {
-    held.sign(text.as_bytes(), |_| true).map_err(|error| error.describe())
 }
 
 /// What the file says about the key: who it belongs to, as a rule. `None` if it says nothing.
@@ -174,8 +171,11 @@ pub(crate) fn read_public_half(path: &Path) -> Result<PublicHalf, CliError> {
 
 /// The key where none is given or set: one that the agent holds, or the usual file, that is in `listed`. Where nothing
 /// says who is listed, there must be only one.
-pub(crate) fn find_default(listed: &[PublicKey], global: &GlobalArgs) -> Result<SigningKey, CliError> {
-    let output = Output::new(global.json, global.quiet, global.color);
+pub(crate) fn find_default(
+    listed: &[PublicKey],
+    password_file: Option<&Path>,
+    output: Output,
+) -> Result<SigningKey, CliError> {
     let key = find_default_public(listed, output)?.key;
     let path = usual_file();
     if let Ok(held) = AgentKey::find(path.as_deref().unwrap_or(Path::new("FILE")), key, output) {
@@ -183,7 +183,7 @@ pub(crate) fn find_default(listed: &[PublicKey], global: &GlobalArgs) -> Result<
     }
     let path = path.ok_or_else(no_key)?;
     output.note(&format!("Signing with {}.", shown_path(&path)));
-    SigningKey::load(&path, global)
+    SigningKey::load(&path, password_file, output)
 }
 
 /// The public halves of the keys that the agent holds, and of the usual file.
@@ -280,14 +280,7 @@ fn parse_half(text: &str) -> Result<PublicHalf, CliError> {
         return Ok(PublicHalf { key, format: None });
     }
     let path = Path::new(text);
-    let content = match SecretBytes::read(path, MAX_KEY_FILE_BYTES) {
-        Err(error) if !path.exists() => {
-            let message = format!("`{}` is neither a key nor a file", shown_text(text));
-            return Err(CliError::usage(message, KEY_FORMS).because(error));
-        }
-        content => content?,
-    };
-    match KeyFile::parse(content.as_bytes()) {
+    match read_key_file(path) {
         Ok(KeyFile::Public(half)) => Ok(half),
         Ok(KeyFile::Private(_)) => {
             let message = format!("{} is a private key", shown_path(path));
@@ -296,7 +289,11 @@ fn parse_half(text: &str) -> Result<PublicHalf, CliError> {
                 "give its public half, the .pub file, and keep the private one to yourself",
             ))
         }
-        Err(error) => Err(unusable(path, &error)),
+        Err(error) if !path.exists() => {
+            let message = format!("`{}` is neither a key nor a file", shown_text(text));
+            Err(CliError::usage(message, KEY_FORMS).because(error))
+        }
+        Err(error) => Err(error),
     }
 }
 

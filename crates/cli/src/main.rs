@@ -87,7 +87,8 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return refuse_arguments(&error),
     };
-    let output = Output::new(global.json, global.quiet, global.color).with_keys(global.full);
+    let output =
+        Output::new(global.json, global.quiet, global.color).with_keys(global.full).with_yes(global.yes);
     let named = command.named();
     let takes_url = matches!(command, Command::Fsck(_) | Command::Monitor(_));
     match run(global, command, output) {
@@ -127,7 +128,6 @@ fn refuse_arguments(error: &clap::Error) -> ExitCode {
 
 fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliError> {
     use crate::commands::{propose::ProposalKind, *};
-    let confirmation = global.confirmation();
     match command {
         Command::Serve(mut given) => {
             given.database_url = given.database_url.or_else(GivenDatabase::from_environment);
@@ -138,57 +138,52 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
         Command::Admin { command } => admin::run(command, &global, output),
         Command::Fsck(args) => fsck::run(args, output),
         Command::Config { command } => config::run(command.as_ref(), global, output),
-        Command::Init(args) => ask(global, output, async |session| init::run(session, &args).await),
+        Command::Init(args) => ask(global, output, &args, init::run),
         Command::Keygen(args) => keygen::run(&global, &args, output),
         Command::Signers { command: SignersCommand::New(args) } => signers::make(&args, output),
         Command::Signers { command: SignersCommand::Check(args) } if signers::idle::names_file(&args) => {
             signers::check(Path::new(&args.source), output)
         }
         Command::Signers { command: SignersCommand::Check(args) } => {
-            ask(global, output, async |session| signers::idle::run(session, &args).await)
+            ask(global, output, &args, signers::idle::run)
         }
         Command::Signers { command: SignersCommand::Edit(args) } => {
-            let global = signers::edit::choose_server(global, &args);
-            ask(global, output, async |session| signers::edit::run(session, &args).await)
+            ask(signers::edit::choose_server(global, &args), output, &args, signers::edit::run)
         }
         Command::Signers { command: SignersCommand::History(args) } => {
-            ask(global, output, async |session| signers::history::run(session, &args).await)
+            ask(global, output, &args, signers::history::run)
         }
-        Command::Trust { command } => trust::run(&command, output, confirmation),
+        Command::Trust { command } => trust::run(&command, output),
         Command::Completions(args) => man::run_completions(&args, output),
         Command::Man(args) => man::run(&args, output),
         Command::ServeFiles(args) => client_runtime()?.block_on(demo::serve_files(&args)),
         Command::Demo(args) => demo::run(&args, output),
-        Command::Download(args) => ask(global, output, async |session| download::run(session, &args).await),
-        Command::Verify(args) => ask(global, output, async |session| verify::run(session, &args).await),
-        Command::Bundle(args) => ask(global, output, async |session| staple::bundle(session, &args).await),
-        Command::Export(args) => ask(global, output, async |session| export::run(session, &args).await),
-        Command::Staple(args) => ask(global, output, async |session| staple::staple(session, &args).await),
-        Command::Register(args) => ask(global, output, async |session| {
-            propose::run(session, &args, ProposalKind::Registration).await
+        Command::Download(args) => ask(global, output, &args, download::run),
+        Command::Verify(args) => ask(global, output, &args, verify::run),
+        Command::Bundle(args) => ask(global, output, &args, staple::bundle),
+        Command::Export(args) => ask(global, output, &args, export::run),
+        Command::Staple(args) => ask(global, output, &args, staple::staple),
+        Command::Register(args) => ask(global, output, &args, async |session, args| {
+            propose::run(session, args, ProposalKind::Registration).await
         }),
-        Command::Update(args) => {
-            ask(global, output, async |session| propose::run(session, &args, ProposalKind::Update).await)
-        }
-        Command::Release(args) => ask(global, output, async |session| release::run(session, &args).await),
-        Command::Pending(args) => ask(global, output, async |session| pending::run(session, &args).await),
-        Command::Sign(args) => ask(global, output, async |session| sign::run(session, &args).await),
-        Command::Status(args) => ask(global, output, async |session| status::run(session, &args).await),
-        Command::Releases(args) => {
-            ask(global, output, async |session| catalogue::list_releases(session, &args).await)
-        }
-        Command::Search(args) => ask(global, output, async |session| catalogue::search(session, &args).await),
-        Command::Watch(args) => ask(global, output, async |session| watch::watch(session, &args).await),
-        Command::Withdraw(args) => {
-            ask(global, output, async |session| object::withdraw(session, &args).await)
-        }
-        Command::Object(args) => ask(global, output, async |session| object::object(session, &args).await),
-        Command::Rebuild(args) => ask(global, output, async |session| rebuild::run(session, &args).await),
-        Command::Veto(args) => ask(global, output, async |session| veto::run(session, &args).await),
-        Command::Drill(args) => ask(global, output, async |session| drill::run(session, &args).await),
-        Command::Incident(args) => ask(global, output, async |session| incident::run(session, &args).await),
-        Command::Revoke(args) => ask(global, output, async |session| revoke::run(session, &args).await),
-        Command::Monitor(args) => ask(global, output, async |session| monitor::run(session, &args).await),
-        Command::Ping(args) => ask(global, output, async |session| watch::ping(session, &args).await),
+        Command::Update(args) => ask(global, output, &args, async |session, args| {
+            propose::run(session, args, ProposalKind::Update).await
+        }),
+        Command::Release(args) => ask(global, output, &args, release::run),
+        Command::Pending(args) => ask(global, output, &args, pending::run),
+        Command::Sign(args) => ask(global, output, &args, sign::run),
+        Command::Status(args) => ask(global, output, &args, status::run),
+        Command::Releases(args) => ask(global, output, &args, catalogue::list_releases),
+        Command::Search(args) => ask(global, output, &args, catalogue::search),
+        Command::Watch(args) => ask(global, output, &args, watch::watch),
+        Command::Withdraw(args) => ask(global, output, &args, object::withdraw),
+        Command::Object(args) => ask(global, output, &args, object::object),
+        Command::Rebuild(args) => ask(global, output, &args, rebuild::run),
+        Command::Veto(args) => ask(global, output, &args, veto::run),
+        Command::Drill(args) => ask(global, output, &args, drill::run),
+        Command::Incident(args) => ask(global, output, &args, incident::run),
+        Command::Revoke(args) => ask(global, output, &args, revoke::run),
+        Command::Monitor(args) => ask(global, output, &args, monitor::run),
+        Command::Ping(args) => ask(global, output, &args, watch::ping),
     }
 }

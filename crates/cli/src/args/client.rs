@@ -11,7 +11,7 @@ use countersign_core::values::{digest::Sha512, other_format::OtherFormat, path::
 use serde::Serialize;
 
 use crate::settings::client_config::Setting;
-use crate::words::output::{ColorChoice, Confirmation, OutputsArgs};
+use crate::words::output::{ColorChoice, OutputsArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct DownloadArgs {
@@ -574,12 +574,6 @@ pub(crate) struct GlobalArgs {
     /// When to print colours; auto is on a terminal, unless NO_COLOR is set
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
     pub(crate) color: ColorChoice,
-}
-
-impl GlobalArgs {
-    pub(crate) fn confirmation(&self) -> Confirmation {
-        if self.yes { Confirmation::Given } else { Confirmation::Ask }
-    }
 }
 
 /// Where trust in a project begins, at its first download, and which proof of the newest state is enough.

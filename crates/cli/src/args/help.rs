@@ -70,8 +70,7 @@ const ELSEWHERE: &str =
 pub(crate) fn command() -> Command {
     let mut root = with_groups(Arguments::command(), None);
     root.build();
-    let names: Vec<String> = root.get_subcommands().map(|inner| inner.get_name().to_owned()).collect();
-    names.iter().fold(root, |root, name| root.mut_subcommand(name, hide_global))
+    root.mut_subcommands(hide_global)
 }
 
 /// The root with its first screen. Both helps of it list the commands, and only the long one the options.
@@ -122,10 +121,9 @@ fn hide_global(command: Command) -> Command {
         Some(after) => format!("{after}\n\n{ELSEWHERE}"),
         None => ELSEWHERE.to_owned(),
     };
-    let names: Vec<String> = command.get_subcommands().map(|inner| inner.get_name().to_owned()).collect();
     let command =
         command.after_help(after).mut_args(|arg| if arg.is_global_set() { arg.hide(true) } else { arg });
-    names.iter().fold(command, |command, name| command.mut_subcommand(name, hide_global))
+    command.mut_subcommands(hide_global)
 }
 
 #[cfg(test)]

@@ -2,9 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::{
-    Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand, parser::ValueSource, value_parser,
-};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand, parser::ValueSource};
 use countersign_core::documents::signers::Role;
 use countersign_core::values::{other_format::OtherFormat, shown::shown_text};
 
@@ -102,7 +100,12 @@ pub(crate) struct SignersCheckArgs {
 #[derive(Debug, Args)]
 pub(crate) struct SignersNewArgs {
     #[command(flatten)]
-    pub(crate) groups: GroupArgs,
+    pub(crate) roles: RoleKeys,
+
+    /// How many signatures a role needs, as in 2 or admin:1; once for each role that has keys
+    // The alias is the spelling of earlier scripts.
+    #[arg(long, value_name = "[ROLE:]N", alias = "artifact-threshold", required = true)]
+    pub(crate) threshold: Vec<String>,
 
     #[command(flatten)]
     pub(crate) rebuilds: WantedRebuildArgs,
@@ -221,54 +224,18 @@ macro_rules! by_hand {
     };
 }
 
-by_hand!(GroupArgs);
-by_hand!(WitnessArgs);
+by_hand!(RoleKeys);
+by_hand!(WitnessKeys);
 by_hand!(ListedServerArgs);
 
-/// The keys of each role, one list for each time that its option was given, and the thresholds.
+/// The keys of each role, one list for each time that its option was given. By hand, because a list does not say which keys
+/// were given together.
 #[derive(Debug, Default)]
-pub(crate) struct GroupArgs {
-    pub(crate) roles: Vec<(Role, Vec<Vec<String>>)>,
-    pub(crate) thresholds: Vec<String>,
-}
+pub(crate) struct RoleKeys(pub(crate) Vec<(Role, Vec<Vec<String>>)>);
 
-/// Keys in groups. By hand, because a list does not say which keys were given together.
+/// The keys of the witnesses, in lists as those of a role.
 #[derive(Debug, Default)]
-pub(crate) struct KeyGroups {
-    /// One list for each time that the option was given.
-    pub(crate) keys: Vec<Vec<String>>,
-    pub(crate) thresholds: Vec<usize>,
-}
-
-impl KeyGroups {
-    /// The two options, of keys and of thresholds.
-    fn options([keys, threshold]: [&'static str; 2]) -> [Arg; 2] {
-        let keys = Arg::new(keys).long(keys).num_args(1..).action(ArgAction::Append);
-        let threshold = Arg::new(threshold).long(threshold).value_name("N").action(ArgAction::Append);
-        [keys, threshold.value_parser(value_parser!(usize))]
-    }
-
-    fn read(matches: &ArgMatches, [keys, threshold]: [&str; 2]) -> Self {
-        let thresholds = matches.get_many::<usize>(threshold);
-        let thresholds = thresholds.map(|thresholds| thresholds.copied().collect());
-        Self { keys: read_occurrences(matches, keys), thresholds: thresholds.unwrap_or_default() }
-    }
-
-    /// Puts keys into groups. One threshold is that of all keys. With more, each is that of the keys before it.
-    pub(crate) fn in_groups(&self, [keys, threshold]: [&str; 2]) -> Result<Vec<GivenGroup>, CliError> {
-        let (all, thresholds) = ([self.keys.concat()], &self.thresholds);
-        let groups = if thresholds.len() == 1 { &all[..] } else { &self.keys };
-        let (given, needed) = (groups.len(), thresholds.len());
-        if given != needed {
-            return Err(CliError::usage(
-                format!("--{keys} is given {given} times, and --{threshold} {needed} times"),
-                format!("give each group its threshold: --{keys} KEY… --{threshold} N"),
-            ));
-        }
-        let pairs = thresholds.iter().zip(groups);
-        Ok(pairs.map(|(threshold, keys)| GivenGroup { threshold: *threshold, keys: keys.clone() }).collect())
-    }
-}
+pub(crate) struct WitnessKeys(pub(crate) Vec<Vec<String>>);
 
 /// A group as its options give it. Keys are text: not every key there is a signer's.
 #[derive(Debug)]
@@ -300,23 +267,19 @@ impl GroupName {
     pub(crate) fn split(text: &str) -> Result<(Self, &str), CliError> {
         let plain = (Self { role: Role::Artifact, number: None }, text);
         let Some((group, rest)) = text.split_once(':') else { return Ok(plain) };
-        let (name, number) = match group.split_once('.') {
-            Some((name, number)) => (name, Some(number)),
-            None => (group, None),
-        };
+        let (name, number) =
+            group.split_once('.').map_or((group, None), |(name, number)| (name, Some(number)));
         // What is no role is the beginning of a key.
         let Some(role) = Role::ALL.into_iter().find(|role| role.name() == name) else {
             return Ok(plain);
         };
-        let number =
-            number.map(|number| number.parse::<usize>().ok().and_then(|number| number.checked_sub(1)));
-        match number {
-            Some(None) => Err(CliError::usage(
+        let Some(number) = number else { return Ok((Self { role, number: None }, rest)) };
+        match number.parse::<usize>().ok().and_then(|number| number.checked_sub(1)) {
+            number @ Some(_) => Ok((Self { role, number }, rest)),
+            None => Err(CliError::usage(
                 format!("`{}` names no group", shown_text(group)),
                 format!("{name}.1 is the first group, {name}.2 the second"),
             )),
-            Some(number @ Some(_)) => Ok((Self { role, number }, rest)),
-            None => Ok((Self { role, number: None }, rest)),
         }
     }
 
@@ -340,32 +303,34 @@ fn role_help(role: Role) -> &'static str {
     }
 }
 
-const THRESHOLD: &str = "threshold";
-
-impl GroupArgs {
+impl RoleKeys {
     fn declare(command: Command) -> Command {
-        let command = Role::ALL.into_iter().fold(command, |command, role| {
-            let name = role.name();
-            let keys = Arg::new(name).long(name).num_args(1..).action(ArgAction::Append).value_name("KEY");
+        Role::ALL.into_iter().fold(command, |command, role| {
+            let keys = keys_option(role.name()).value_name("KEY");
             command.arg(keys.required(role == Role::Artifact).help(role_help(role)))
-        });
-        let threshold = Arg::new(THRESHOLD).long(THRESHOLD).action(ArgAction::Append).required(true);
-        // The spelling of earlier scripts.
-        let threshold = threshold.alias("artifact-threshold");
-        command.arg(
-            threshold.value_name("[ROLE:]N").help(
-                "How many signatures a role needs, as in 2 or admin:1; once for each role that has keys",
-            ),
-        )
+        })
     }
 
     fn read(matches: &ArgMatches) -> Self {
-        let thresholds = matches.get_many::<String>(THRESHOLD);
-        Self {
-            roles: Role::ALL.map(|role| (role, read_occurrences(matches, role.name()))).into(),
-            thresholds: thresholds.map(|texts| texts.cloned().collect()).unwrap_or_default(),
-        }
+        Self(Role::ALL.map(|role| (role, read_occurrences(matches, role.name()))).into())
     }
+}
+
+const WITNESS: &str = "witness";
+
+impl WitnessKeys {
+    fn declare(command: Command) -> Command {
+        let keys = keys_option(WITNESS).value_name("VKEY");
+        command.arg(keys.help("The keys of all witnesses of the log; can be repeated"))
+    }
+
+    fn read(matches: &ArgMatches) -> Self {
+        Self(read_occurrences(matches, WITNESS))
+    }
+}
+
+fn keys_option(name: &'static str) -> Arg {
+    Arg::new(name).long(name).num_args(1..).action(ArgAction::Append)
 }
 
 /// The values of an option, one list for each time that it was given.
@@ -382,7 +347,11 @@ pub(crate) struct LogArgs {
     pub(crate) log: Option<String>,
 
     #[command(flatten)]
-    pub(crate) witnesses: WitnessArgs,
+    pub(crate) witnesses: WitnessKeys,
+
+    /// How many of them must have seen a state
+    #[arg(long, value_name = "N")]
+    pub(crate) witness_threshold: Vec<usize>,
 
     /// Witnesses that replay the rules before they cosign, by their keys or names; ask their operators
     #[arg(long, value_name = "WITNESS", num_args = 1..)]
@@ -409,24 +378,20 @@ pub(crate) struct WantedRebuildArgs {
     pub(crate) require_rebuilds: bool,
 }
 
-#[derive(Debug, Default)]
-pub(crate) struct WitnessArgs {
-    pub(crate) groups: KeyGroups,
-}
-
-/// The names of the two options, as with roles.
-pub(crate) const WITNESS_OPTIONS: [&str; 2] = ["witness", "witness-threshold"];
-
-impl WitnessArgs {
-    fn declare(command: Command) -> Command {
-        let [keys, threshold] = KeyGroups::options(WITNESS_OPTIONS);
-        command
-            .arg(keys.value_name("VKEY").help("The keys of all witnesses of the log; can be repeated"))
-            .arg(threshold.help("How many of them must have seen a state"))
-    }
-
-    fn read(matches: &ArgMatches) -> Self {
-        Self { groups: KeyGroups::read(matches, WITNESS_OPTIONS) }
+impl LogArgs {
+    /// Puts witnesses into groups. One threshold is that of all keys. With more, each is that of the keys before it.
+    pub(crate) fn witness_groups(&self) -> Result<Vec<GivenGroup>, CliError> {
+        let (all, thresholds) = ([self.witnesses.0.concat()], &self.witness_threshold);
+        let groups = if thresholds.len() == 1 { &all[..] } else { &self.witnesses.0 };
+        let (given, needed) = (groups.len(), thresholds.len());
+        if given != needed {
+            return Err(CliError::usage(
+                format!("--witness is given {given} times, and --witness-threshold {needed} times"),
+                "give each group its threshold: --witness KEY… --witness-threshold N",
+            ));
+        }
+        let pairs = thresholds.iter().zip(groups);
+        Ok(pairs.map(|(threshold, keys)| GivenGroup { threshold: *threshold, keys: keys.clone() }).collect())
     }
 }
 

@@ -5,96 +5,83 @@ use countersign_api::error_code::ErrorCode as C;
 use crate::words::error::ErrorKind;
 
 const CHECK_KEY: &str = "check --key: only keys that the project's signers file lists for this can do it";
-const CORRECT_FILE: &str = "correct the file that the message names, and check that the server can read it there; then run this again";
-const ASK_OPERATOR: &str = "ask the server's operator";
-const JOIN: &str = "leave --reason out to join the pending one";
 
-/// The codes for which the status does not say enough.
-const OWN_HINTS: [(C, &str); 39] = [
-    (C::KeyNotListed, CHECK_KEY),
-    (C::MayNotRevoke, CHECK_KEY),
-    (C::ChangeBlocked, ASK_OPERATOR),
-    (C::WitnessStopped, ASK_OPERATOR),
-    (C::ReadOnlyMirror, "a mirror is read-only: name the other server with --server URL"),
-    (
-        C::CommitNotKept,
-        "the server no longer keeps the events since then: look at the state, and watch without --since",
-    ),
-    (
-        C::ProjectRegistered,
-        "nothing is left to do; `countersign signers edit PROJECT` makes the next signers file, which `countersign update` proposes",
-    ),
-    (C::RegistrationPending, "`countersign status PROJECT` shows who has yet to sign it"),
-    (
-        C::ProjectOverlaps,
-        "register the project at a directory that is neither inside nor around the other one",
-    ),
-    (
-        C::OtherUpdatePending,
-        "`countersign status PROJECT` shows the pending one: sign it, or let an admin propose yours",
-    ),
-    (
-        C::MastersUpdatePending,
-        "`countersign status PROJECT` shows the pending one: sign it, or let a master propose yours",
-    ),
-    (C::Vetoed, "ask the masters; you can propose another file, even if only its timestamp is new"),
-    (C::HistoryFull, "propose a signers file with fewer keys"),
-    (C::TooManyRegistrations, "complete one of them, or ask the server's operator to drop one"),
-    (
-        C::TooManyProposals,
-        "complete the pending proposal (`countersign status PROJECT` shows who is missing), or let the masters stop it: \
-         `countersign veto PROJECT`",
-    ),
-    (C::AlreadySigned, "nothing is left for you to do; `countersign status NAME` shows who is missing"),
-    (C::AlreadyComplete, "nothing is left to sign; `countersign status NAME` shows who has signed"),
-    (
-        C::ReleaseRegistered,
-        "`countersign status NAME` shows how far it is; another version needs a tag or directory of its own",
-    ),
-    (C::TooManyReleases, "`countersign pending` lists them: sign some first"),
-    (C::AlreadyWithdrawn, "nothing is left to do; `countersign status NAME` shows who withdrew it and why"),
-    (C::Corrected, "`countersign status NAME` shows the corrected release: look at it, then run this again"),
-    (C::Revoked, "do not use it; `countersign status NAME` shows the reason"),
-    (C::NotLater, "check this computer's clock, and run it again"),
-    (
-        C::OtherRelease,
-        "state it anew of this release: `countersign rebuild NAME --files DIR --source COMMIT`",
-    ),
-    (
-        C::AlreadyStated,
-        "to add files, build them from the commit that you stated; `countersign status NAME` shows it",
-    ),
-    (C::NoObjection, "nothing is left to do; `countersign status NAME` shows all objections"),
-    (
-        C::TooManyObjections,
-        "keys that have objected can still change what they said; `countersign status NAME` shows all objections",
-    ),
-    (
-        C::NotComplete,
-        "only complete releases are revoked; correct this one with `countersign release`, or leave it unsigned",
-    ),
-    (C::OtherRevocationPending, JOIN),
-    (C::OtherVetoPending, JOIN),
-    (C::FirstRegistration, "leave it unsigned: it takes effect only when all keys in it have signed"),
-    (
-        C::OtherProposal,
-        "`countersign status PROJECT` shows what is proposed now: look at it, then run this again",
-    ),
-    (
-        C::TooLate,
-        "the proposed signers are due, and take effect as soon as the server can put them into force; until then only its \
-         operator can remove them, with `countersign admin drop PROJECT`",
-    ),
-    (C::PathTaken, "publish it in a directory of its own"),
-    (C::ChangeTooLarge, "`countersign pending` lists what waits: sign or withdraw some first"),
-    (C::UpstreamMissing, CORRECT_FILE),
-    (C::UpstreamUnreachable, CORRECT_FILE),
-    (C::UpstreamInvalid, CORRECT_FILE),
-    (
-        C::OutcomeUnknown,
-        "look first whether it was done (`countersign status NAME`), and run it again only if it was not",
-    ),
-];
+/// The next step for a code whose status does not say enough.
+fn own_hint(code: C) -> Option<&'static str> {
+    Some(match code {
+        C::KeyNotListed | C::MayNotRevoke => CHECK_KEY,
+        C::ChangeBlocked | C::WitnessStopped => "ask the server's operator",
+        C::ReadOnlyMirror => "a mirror is read-only: name the other server with --server URL",
+        C::CommitNotKept => {
+            "the server no longer keeps the events since then: look at the state, and watch without --since"
+        }
+        C::ProjectRegistered => {
+            "nothing is left to do; `countersign signers edit PROJECT` makes the next signers file, which `countersign update` proposes"
+        }
+        C::RegistrationPending => "`countersign status PROJECT` shows who has yet to sign it",
+        C::ProjectOverlaps => {
+            "register the project at a directory that is neither inside nor around the other one"
+        }
+        C::OtherUpdatePending => {
+            "`countersign status PROJECT` shows the pending one: sign it, or let an admin propose yours"
+        }
+        C::MastersUpdatePending => {
+            "`countersign status PROJECT` shows the pending one: sign it, or let a master propose yours"
+        }
+        C::Vetoed => "ask the masters; you can propose another file, even if only its timestamp is new",
+        C::HistoryFull => "propose a signers file with fewer keys",
+        C::TooManyRegistrations => "complete one of them, or ask the server's operator to drop one",
+        C::TooManyProposals => {
+            "complete the pending proposal (`countersign status PROJECT` shows who is missing), or let the masters stop it: \
+             `countersign veto PROJECT`"
+        }
+        C::AlreadySigned => "nothing is left for you to do; `countersign status NAME` shows who is missing",
+        C::AlreadyComplete => "nothing is left to sign; `countersign status NAME` shows who has signed",
+        C::ReleaseRegistered => {
+            "`countersign status NAME` shows how far it is; another version needs a tag or directory of its own"
+        }
+        C::TooManyReleases => "`countersign pending` lists them: sign some first",
+        C::AlreadyWithdrawn => {
+            "nothing is left to do; `countersign status NAME` shows who withdrew it and why"
+        }
+        C::Corrected => {
+            "`countersign status NAME` shows the corrected release: look at it, then run this again"
+        }
+        C::Revoked => "do not use it; `countersign status NAME` shows the reason",
+        C::NotLater => "check this computer's clock, and run it again",
+        C::OtherRelease => {
+            "state it anew of this release: `countersign rebuild NAME --files DIR --source COMMIT`"
+        }
+        C::AlreadyStated => {
+            "to add files, build them from the commit that you stated; `countersign status NAME` shows it"
+        }
+        C::NoObjection => "nothing is left to do; `countersign status NAME` shows all objections",
+        C::TooManyObjections => {
+            "keys that have objected can still change what they said; `countersign status NAME` shows all objections"
+        }
+        C::NotComplete => {
+            "only complete releases are revoked; correct this one with `countersign release`, or leave it unsigned"
+        }
+        C::OtherRevocationPending | C::OtherVetoPending => "leave --reason out to join the pending one",
+        C::FirstRegistration => "leave it unsigned: it takes effect only when all keys in it have signed",
+        C::OtherProposal => {
+            "`countersign status PROJECT` shows what is proposed now: look at it, then run this again"
+        }
+        C::TooLate => {
+            "the proposed signers are due, and take effect as soon as the server can put them into force; until then only its \
+             operator can remove them, with `countersign admin drop PROJECT`"
+        }
+        C::PathTaken => "publish it in a directory of its own",
+        C::ChangeTooLarge => "`countersign pending` lists what waits: sign or withdraw some first",
+        C::UpstreamMissing | C::UpstreamUnreachable | C::UpstreamInvalid => {
+            "correct the file that the message names, and check that the server can read it there; then run this again"
+        }
+        C::OutcomeUnknown => {
+            "look first whether it was done (`countersign status NAME`), and run it again only if it was not"
+        }
+        _ => return None,
+    })
+}
 
 /// What kind of error it is, and what to do. Without a code of this version, the status says it.
 pub(super) fn advise(code: Option<C>, status: u16) -> (ErrorKind, &'static str) {
@@ -103,8 +90,7 @@ pub(super) fn advise(code: Option<C>, status: u16) -> (ErrorKind, &'static str) 
         429 | 502..=504 => ErrorKind::Unreachable,
         _ => ErrorKind::Other,
     };
-    let own = OWN_HINTS.iter().find(|(own, _)| Some(*own) == code);
-    (kind, own.map_or_else(|| hint_of_status(status), |(_, hint)| hint))
+    (kind, code.and_then(own_hint).unwrap_or_else(|| hint_of_status(status)))
 }
 
 /// Whether the server failed at something that it was told to fetch.

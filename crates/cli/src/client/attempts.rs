@@ -10,9 +10,12 @@ use countersign_forge::{guard::find_refusal, https::find_tls_problem};
 use reqwest::header::{CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::Serialize;
+use thiserror::Error;
+
+use crate::words::error::CliError;
 
 /// The pauses before the second and the third try.
-const PAUSES: [Duration; 2] = [Duration::from_millis(200), Duration::from_millis(800)];
+pub(super) const PAUSES: [Duration; 2] = [Duration::from_millis(200), Duration::from_millis(800)];
 /// A server that asks for a longer pause is left to the user.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(5);
 
@@ -26,35 +29,19 @@ pub(super) enum Repetition {
     Harmful,
 }
 
-/// The tries of one request.
-#[derive(Debug, Default)]
-pub(super) struct Attempts {
-    repeated: usize,
-}
-
-impl Attempts {
-    /// How long to wait before the next one. `None` if there should be none.
-    pub(super) fn next_pause(
-        &mut self,
-        outcome: &Result<Answer, ExchangeError>,
-        repetition: Repetition,
-    ) -> Option<Duration> {
-        let pause = *PAUSES.get(self.repeated)?;
-        let asked = match outcome {
-            Ok(answer) => answer.retry_after,
-            Err(_) => None,
-        };
-        let can_help = match outcome {
-            Ok(answer) => is_passing(answer, repetition),
-            Err(ExchangeError::Transport(error)) => is_transient(error, repetition),
-            Err(ExchangeError::TooLong { .. }) => false,
-        };
-        if !can_help || asked.is_some_and(|asked| asked > MAX_RETRY_AFTER) {
-            return None;
-        }
-        self.repeated += 1;
-        Some(asked.unwrap_or(pause).max(pause))
-    }
+/// How long to wait before the request is sent again, at least `pause`. `None` if it should not be.
+pub(super) fn next_pause(
+    pause: Duration,
+    outcome: &Result<Answer, ExchangeError>,
+    repetition: Repetition,
+) -> Option<Duration> {
+    let (asked, can_help) = match outcome {
+        Ok(answer) => (answer.retry_after, is_passing(answer, repetition)),
+        Err(ExchangeError::Transport(error)) => (None, is_transient(error, repetition)),
+        Err(ExchangeError::TooLong { .. } | ExchangeError::Other(_)) => (None, false),
+    };
+    let is_soon = asked.is_none_or(|asked| asked <= MAX_RETRY_AFTER);
+    (can_help && is_soon).then(|| asked.unwrap_or(pause).max(pause))
 }
 
 /// A proxy's 502 or 504 leaves open what the server did. A 503 of the server says that it did nothing, unless its code
@@ -102,19 +89,26 @@ pub(super) struct Answer {
     pub(super) retry_after: Option<Duration>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub(super) enum ExchangeError {
-    Transport(reqwest::Error),
+    #[error(transparent)]
+    Transport(#[from] reqwest::Error),
+    #[error("the answer has more than {max_bytes} bytes")]
     TooLong { max_bytes: usize },
+    /// It was not sent, or it is known already what to say.
+    #[error(transparent)]
+    Other(#[from] CliError),
 }
 
+/// One exchange. The inner error is an answer other than success.
 pub(super) async fn exchange(
     request: RequestBuilder,
     timeout: Duration,
     max_bytes: usize,
-) -> Result<Answer, ExchangeError> {
-    let response = request.timeout(timeout).send().await.map_err(ExchangeError::Transport)?;
-    Answer::read(response, max_bytes).await
+) -> Result<Result<Answer, Answer>, ExchangeError> {
+    let response = request.timeout(timeout).send().await?;
+    let answer = Answer::read(response, max_bytes).await?;
+    Ok(if answer.status.is_success() { Ok(answer) } else { Err(answer) })
 }
 
 impl Answer {
@@ -133,7 +127,7 @@ impl Answer {
             retry_after: seconds.map(Duration::from_secs),
         };
         let max_bytes = if status.is_success() { max_bytes } else { ERROR_BYTES };
-        while let Some(chunk) = response.chunk().await.map_err(ExchangeError::Transport)? {
+        while let Some(chunk) = response.chunk().await? {
             if answer.bytes.len() + chunk.len() > max_bytes {
                 return Err(ExchangeError::TooLong { max_bytes });
             }
@@ -142,14 +136,9 @@ impl Answer {
         Ok(answer)
     }
 
-    /// What a Countersign server says of every error.
+    /// What a Countersign server says of every error, with a text that explains it to people.
     pub(super) fn told(&self) -> Option<ErrorBody> {
         ErrorBody::parse(&self.bytes)
-    }
-
-    /// The text with which a Countersign server explains an error to people.
-    pub(super) fn error_text(&self) -> Option<String> {
-        self.told().map(|told| told.error)
     }
 
     pub(super) fn is_web_page(&self) -> bool {

@@ -7,7 +7,7 @@ use countersign_core::values::json::ParseError;
 use reqwest::Response;
 
 use crate::client::{ListenQuery, ServerClient};
-use crate::words::{error::CliError, error::ErrorKind, output::Output};
+use crate::words::{error::CliError, error::ErrorKind};
 
 /// The server gives a sign of life every 15 seconds.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -36,7 +36,6 @@ pub(crate) enum Next {
 #[derive(Debug)]
 pub(crate) struct EventFeed<'a> {
     client: &'a ServerClient,
-    output: Output,
     query: ListenQuery,
     gaps: Gaps,
     stream: Option<(Response, EventStreamReader)>,
@@ -47,12 +46,11 @@ impl<'a> EventFeed<'a> {
     /// Returns once the server listens to us. From then on nothing is missed.
     pub(crate) async fn open(
         client: &'a ServerClient,
-        output: Output,
         query: ListenQuery,
         gaps: Gaps,
     ) -> Result<Self, CliError> {
         let stream = Some((client.listen(&query).await?, EventStreamReader::default()));
-        Ok(Self { client, output, query, gaps, stream, told: VecDeque::new() })
+        Ok(Self { client, query, gaps, stream, told: VecDeque::new() })
     }
 
     /// Ends only with an error that trying again does not help against.
@@ -73,7 +71,7 @@ impl<'a> EventFeed<'a> {
                     blocks.into_iter().try_for_each(|block| self.take(block))?;
                 }
                 Ok(Ok(None) | Err(_)) | Err(_) => {
-                    self.output.note("The connection to the server was lost; trying again.");
+                    self.client.output.note("The connection to the server was lost; trying again.");
                     self.stream = None;
                 }
             }

@@ -2,7 +2,6 @@
 
 use std::{error::Error, fmt::Display, io};
 
-use countersign_api::error_code::ErrorCode;
 use countersign_core::values::{json::ParseError, shown::shown_text, shown::shown_within, wire::routes::API};
 use countersign_forge::{guard::find_refusal, https::TlsProblem, https::find_tls_problem};
 use serde_json::json;
@@ -33,8 +32,17 @@ impl ServerClient {
         let said = shown_within(&words::to_client_words(&told.error), SAID_CHARS);
         let code = told.known_code();
         let (kind, hint) = advise(code, status);
-        let message = self.refusal_text(status, code, &said);
-        let mut error = CliError::new(kind, message, hint).with_detail("status", json!(status));
+        let did = match status {
+            401 => "does not accept your signature on the request",
+            404 => "does not have it",
+            429 => "asks you to wait",
+            400..500 => "refuses this",
+            502..=504 => "cannot answer now",
+            500 if is_fetched(code) => "cannot use what it was told to fetch",
+            _ => "failed",
+        };
+        let mut error = CliError::new(kind, format!("the server {address} {did}: {said}"), hint)
+            .with_detail("status", json!(status));
         if let Some(code) = told.code {
             if status == 409 {
                 error = error.with_detail("conflict", json!(code));
@@ -42,21 +50,6 @@ impl ServerClient {
             error = error.with_detail("code", json!(code));
         }
         error.with_request_id(answer.request_id.as_deref())
-    }
-
-    fn refusal_text(&self, status: u16, code: Option<ErrorCode>, said: &str) -> String {
-        let address = self.address();
-        match status {
-            401 => format!("the server {address} does not accept your signature on the request: {said}"),
-            404 => format!("the server {address} does not have it: {said}"),
-            429 => format!("the server {address} asks you to wait: {said}"),
-            400..500 => format!("the server {address} refuses this: {said}"),
-            502..=504 => format!("the server {address} cannot answer now: {said}"),
-            500 if is_fetched(code) => {
-                format!("the server {address} cannot use what it was told to fetch: {said}")
-            }
-            _ => format!("the server {address} failed: {said}"),
-        }
     }
 
     /// Every error of a Countersign server has a text of its own.
@@ -110,6 +103,7 @@ impl ServerClient {
                 "no honest answer is that long: check --server",
             ),
             ExchangeError::Transport(error) => self.unreachable(&error).await,
+            ExchangeError::Other(error) => error,
         }
     }
 

@@ -7,7 +7,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::settings::client_config::{ClientConfig, ClientConfigFile, KnownServer};
 use crate::settings::config_dir::ConfigDir;
-use crate::words::{error::CliError, output, output::Confirmation, output::Output};
+use crate::words::{error::CliError, output::Output};
 use crate::{args::GlobalArgs, client::ServerClient, keys, keys::PublicHalf, keys::SigningKey};
 
 /// Decides which servers may be asked without a setting.
@@ -31,26 +31,20 @@ pub(crate) struct Session {
     pub(crate) output: Output,
     pub(crate) config: ClientConfig,
     /// The server whose turn it is, after others failed.
-    pub(crate) turn: Option<Turn>,
+    pub(crate) turn: Option<KnownServer>,
     /// What the project's own place has said in this command: which server is asked first, and all that it names.
     pub(crate) discovered: RefCell<Option<(String, Vec<String>)>>,
 }
 
-/// A server that a project names, for what is at this path.
-#[derive(Debug, Clone)]
-pub(crate) struct Turn {
-    pub(crate) server: String,
-    pub(crate) project: RepoPath,
-}
-
 /// Runs what a client command does with a server.
-pub(crate) fn ask<T>(
+pub(crate) fn ask<A, T>(
     global: GlobalArgs,
     output: Output,
-    command: impl AsyncFnOnce(&Session) -> Result<T, CliError>,
+    args: &A,
+    command: impl AsyncFnOnce(&Session, &A) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
     let session = Session::open(global, output)?;
-    client_runtime()?.block_on(command(&session))
+    client_runtime()?.block_on(command(&session, args))
 }
 
 impl Session {
@@ -70,12 +64,9 @@ impl Session {
     }
 
     /// The server that the user named for this command, or set for what the path is in.
-    pub(crate) fn chosen_server(&self, path: Option<&RepoPath>) -> Option<KnownServer<'_>> {
-        let named = self.named_server().map(|address| KnownServer { address, named_by: None });
-        let turn = self.turn.as_ref();
-        let turn =
-            turn.map(|turn| KnownServer { address: &turn.server, named_by: Some(turn.project.clone()) });
-        named.or(turn).or_else(|| self.config.server_for(path))
+    pub(crate) fn chosen_server(&self, path: Option<&RepoPath>) -> Option<KnownServer> {
+        let named = self.named_server().map(KnownServer::named);
+        named.or_else(|| self.turn.clone()).or_else(|| self.config.server_for(path))
     }
 
     /// Whether the user named a server for this command, or set one for this very project.
@@ -100,7 +91,7 @@ impl Session {
     /// Every server that may have something for this user, with its address, though some cannot be asked.
     pub(crate) fn each_client(&self, reader: Reader) -> Result<Vec<ClientAt>, CliError> {
         let chosen = match self.named_server() {
-            Some(address) => vec![KnownServer { address, named_by: None }],
+            Some(address) => vec![KnownServer::named(address)],
             None => self.config.all_servers(),
         };
         if chosen.is_empty() {
@@ -116,8 +107,7 @@ impl Session {
             };
             return Err(CliError::usage("no server is set, and no project's server is known yet", hint));
         }
-        let open =
-            |server: KnownServer<'_>| (server.address.to_owned(), ServerClient::open(server, self.output));
+        let open = |server: KnownServer| (server.address.clone(), ServerClient::open(server, self.output));
         Ok(chosen.into_iter().map(open).collect())
     }
 
@@ -125,25 +115,29 @@ impl Session {
     /// to is no reason to fail.
     pub(crate) fn remember(&self, project: &RepoPath, client: &ServerClient) {
         if self.config.server_for(Some(project)).is_none() {
-            let server = KnownServer { address: &client.address(), named_by: client.named_by.clone() };
-            let remembered =
-                ClientConfigFile::locate().and_then(|file| file.remember_server(project, &server));
-            self.say_forgotten(project, remembered);
+            self.keep_server(project, client, |file, server| match file.read()?.is_server_set(project) {
+                true => Ok(()),
+                false => file.set_server(project, server),
+            });
         }
     }
 
     /// The project's server from now on, because the user registered it there (D245).
     pub(crate) fn remember_registered(&self, project: &RepoPath, client: &ServerClient) {
-        let address = client.address();
-        if self.config.server_for(Some(project)).is_none_or(|known| !known.is_at(&address)) {
-            let server = KnownServer { address: &address, named_by: client.named_by.clone() };
-            let remembered = ClientConfigFile::locate().and_then(|file| file.set_server(project, &server));
-            self.say_forgotten(project, remembered);
+        let known = self.config.server_for(Some(project));
+        if known.is_none_or(|known| !known.is_at(&client.address())) {
+            self.keep_server(project, client, |file, server| file.set_server(project, server));
         }
     }
 
-    fn say_forgotten(&self, project: &RepoPath, remembered: Result<(), CliError>) {
-        if let Err(error) = remembered {
+    fn keep_server(
+        &self,
+        project: &RepoPath,
+        client: &ServerClient,
+        keep: impl FnOnce(&ClientConfigFile, &KnownServer) -> Result<(), CliError>,
+    ) {
+        let server = KnownServer { address: client.address(), named_by: client.named_by.clone() };
+        if let Err(error) = ClientConfigFile::locate().and_then(|file| keep(&file, &server)) {
             self.output.note(&format!("note: the server of {project} is not remembered: {error}"));
         }
     }
@@ -170,9 +164,10 @@ impl Session {
     }
 
     fn load_key(&self, path: Option<&RepoPath>, listed: &[PublicKey]) -> Result<SigningKey, CliError> {
+        let password_file = self.global.password_file.as_deref();
         match self.key_path(path) {
-            Some(path) => SigningKey::load(&path, &self.global),
-            None => keys::find_default(listed, &self.global),
+            Some(path) => SigningKey::load(&path, password_file, self.output),
+            None => keys::find_default(listed, password_file, self.output),
         }
     }
 
@@ -224,14 +219,10 @@ impl Session {
         self.global.key.clone().or_else(|| self.config.key_for(path).map(ClientConfigFile::resolve))
     }
 
-    pub(crate) fn confirmation(&self) -> Confirmation {
-        self.global.confirmation()
-    }
-
     /// Shows what a question is about, and goes on only if the answer is yes.
     pub(crate) fn confirm(&self, about: &str, question: &str) -> Result<(), CliError> {
-        self.output.show_question(about, self.confirmation());
-        output::confirm(self.confirmation(), question)
+        self.output.show_question(about);
+        self.output.confirm(question)
     }
 }
 

@@ -17,20 +17,20 @@ use serde_json::{Value, json};
 use crate::words::{error::CliError, output::quote, table::when_text};
 use crate::{client::ServerClient, client::now, settings::trust::TrustFile};
 
-/// What of a path is asked for.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum StateQuestion<'a> {
+/// What of a path is asked for (D241).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum StateQuestion {
     /// What is at the path.
     Path,
     /// The release of the project with this tag, or in this directory.
-    Tag(&'a str),
-    /// The release in the directory; of a project, its newest one.
+    Tag(String),
+    /// The release in the directory; of a project, its newest one, `PROJECT@latest`.
     Newest,
 }
 
-impl StateQuestion<'_> {
+impl StateQuestion {
     /// Whether an answer is about what was asked for.
-    fn is_about(self, path: &RepoPath, answer: &StateResponse) -> bool {
+    fn is_about(&self, path: &RepoPath, answer: &StateResponse) -> bool {
         match (self, &answer.state.subject) {
             (Self::Path, StateSubject::Release(index)) => index == path || *index == layout::index_in(path),
             (Self::Path | Self::Newest, StateSubject::Project(project)) => {
@@ -51,7 +51,7 @@ impl ServerClient {
     pub(crate) async fn state(
         &self,
         path: &RepoPath,
-        question: StateQuestion<'_>,
+        question: &StateQuestion,
     ) -> Result<Option<Shown>, CliError> {
         let mut url = self.route(routes::STATE, Some(path));
         match question {
@@ -85,7 +85,7 @@ impl ServerClient {
 
     /// The state of what is at a path. It is empty if the path has nothing.
     pub(crate) async fn state_at(&self, path: &RepoPath) -> Result<Shown, CliError> {
-        let found = self.state(path, StateQuestion::Path).await?;
+        let found = self.state(path, &StateQuestion::Path).await?;
         Ok(found.unwrap_or_else(|| Shown::nothing(self, path)))
     }
 }
@@ -150,19 +150,14 @@ impl Shown {
     pub(crate) fn parsed<T>(
         &self,
         path: &RepoPath,
-        parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
+        parse: fn(&[u8]) -> Result<T, ParseError>,
     ) -> Result<Option<T>, CliError> {
-        let bytes = self.files.read(path).ok().flatten();
-        bytes
-            .map(|bytes| parse(&bytes).map_err(|error| self.client.unusable_content(path, error)))
-            .transpose()
+        self.read(|files| files.read_document(path, parse))
     }
 
     /// Puts the names of signers in the place of their keys where the hint of an error replaces a key (D246).
     pub(crate) fn naming_keys(&self, error: CliError) -> CliError {
-        let proposed = self.parsed(&layout::pending_signers(self.project()), SignersFile::parse);
-        let files: Vec<SignersFile> =
-            [self.signers(), proposed].into_iter().filter_map(|file| file.ok().flatten()).collect();
+        let files = self.signers_files().unwrap_or_default();
         let names = Names::of(&files);
         let keys = files.iter().flat_map(SignersFile::keys);
         let hint = keys.fold(error.hint().to_owned(), |hint, key| match names.signer(key).name {
@@ -174,9 +169,11 @@ impl Shown {
         error.with_hint(hint)
     }
 
-    /// The error if a stored document is not what its path says.
-    pub(crate) fn unusable(&self, ReadError { path, reason }: ReadError) -> CliError {
-        self.client.unusable_content(&path, ParseError::new("", reason))
+    /// What core reads in the files. An error says that one of them is not what its path says.
+    pub(crate) fn read<T>(&self, read: impl FnOnce(&Scratch) -> Result<T, ReadError>) -> Result<T, CliError> {
+        read(&self.files).map_err(|ReadError { path, reason }| {
+            self.client.unusable_content(&path, ParseError::new("", reason))
+        })
     }
 
     /// Releases of the project whose signatures proposed signers would drop (D16): the server's word, for information.
@@ -194,10 +191,15 @@ impl Shown {
         self.parsed(&layout::active_signers(self.project()), SignersFile::parse)
     }
 
+    /// The signers file in force, and one that is proposed.
+    fn signers_files(&self) -> Result<Vec<SignersFile>, CliError> {
+        let proposed = self.parsed(&layout::pending_signers(self.project()), SignersFile::parse)?;
+        Ok(self.signers()?.into_iter().chain(proposed).collect())
+    }
+
     /// The keys of the signers file in force, and of one that is proposed.
     pub(crate) fn listed_keys(&self) -> Result<Vec<PublicKey>, CliError> {
-        let proposed = self.parsed(&layout::pending_signers(self.project()), SignersFile::parse)?;
-        Ok(self.signers()?.iter().chain(&proposed).flat_map(SignersFile::keys).collect())
+        Ok(self.signers_files()?.iter().flat_map(SignersFile::keys).collect())
     }
 }
 
@@ -228,7 +230,7 @@ pub(crate) fn due_text(until: Timestamp) -> String {
 
 /// The proposal that the masters vetoed last. It is shown until the next activation (D136).
 pub(crate) fn find_vetoed(shown: &Shown) -> Result<Option<VetoedProposal>, CliError> {
-    let vetoed = list_vetoed(&shown.files, shown.project()).map_err(|error| shown.unusable(error))?;
+    let vetoed = shown.read(|files| list_vetoed(files, shown.project()))?;
     Ok(vetoed.into_iter().next())
 }
 

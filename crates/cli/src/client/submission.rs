@@ -5,13 +5,11 @@ use countersign_api::answers::{
 };
 use countersign_api::requests::{SignaturesBody, SignedStatement, WithdrawBody};
 use countersign_core::documents::index::ReleaseIndex;
-use countersign_core::documents::said::RebuildsFile;
 use countersign_core::documents::statement::{StatementKind, Veto};
 use countersign_core::documents::{
-    history::Agreement, layout, layout::Signable, said::ObjectionsFile, signatures::SignatureSet,
-    signed_request::Withdrawal,
+    history::Agreement, layout, layout::Signable, signatures::SignatureSet, signed_request::Withdrawal,
 };
-use countersign_core::rules::reproduction::compare;
+use countersign_core::rules::{reproduction::compare, stored};
 use countersign_core::values::{digest::Sha512, key::PublicKey, key::Signature, path::RepoPath};
 
 use crate::client::{ServerCall, ServerClient, state::Shown};
@@ -69,9 +67,7 @@ impl ServerClient {
         // The request of a revocation is kept, and says who began it.
         let anyone = match statement.kind {
             StatementKind::Revocation => None,
-            StatementKind::Veto | StatementKind::Objection | StatementKind::Rebuild => {
-                key.sign_as_anyone()?
-            }
+            _ => key.sign_as_anyone()?,
         };
         let outcome = self.ask(anyone.as_ref().unwrap_or(key), ServerCall::state(statement), parse).await;
         Submitted::of(outcome, self.find_statement(statement)).await
@@ -86,12 +82,12 @@ impl ServerClient {
         match kind {
             StatementKind::Revocation if shown.contains(&statement_path) => return Ok(Some(true)),
             StatementKind::Objection => {
-                let file = shown.parsed(&statement_path, ObjectionsFile::parse)?.unwrap_or_default();
+                let file = shown.read(|files| stored::objections(files, file_path))?;
                 let entry = file.entries.get(public_key);
                 return Ok(entry.filter(|entry| entry.signature == *signature).map(|_| true));
             }
             StatementKind::Rebuild => {
-                let file = shown.parsed(&statement_path, RebuildsFile::parse)?.unwrap_or_default();
+                let file = shown.read(|files| stored::rebuilds(files, file_path))?;
                 let entry = file.entries.get(public_key).filter(|entry| entry.signature == *signature);
                 let index = shown.parsed(file_path, ReleaseIndex::parse)?;
                 let is_same = |(_, is_same): &(_, Option<bool>)| *is_same == Some(true);

@@ -1,7 +1,7 @@
 //! The forms in which a user can name a release, the same in every command, and the path on a server that each becomes
 //! (D60).
 
-use std::{fmt, io, io::IsTerminal as _};
+use std::{collections::BTreeSet, fmt, io, io::IsTerminal as _};
 
 use countersign_api::catalogue::{ListedRelease, ReleaseState};
 use countersign_core::documents::{index::PublishedFile, index::ReleaseIndex, layout, layout::Signable};
@@ -17,7 +17,7 @@ use countersign_forge::pages::ProjectPages;
 use crate::client::session::{Reader, Session, no_server};
 use crate::client::{ServerClient, state::Shown, state::StateQuestion, state::find_vetoed};
 use crate::settings::{client_config::KnownServer, trust::TrustFile};
-use crate::words::{error::CliError, output, output::quote};
+use crate::words::{error::CliError, output::quote};
 
 /// A path at which something may be, and the server that would have it.
 #[derive(Debug)]
@@ -101,26 +101,21 @@ impl Session {
             let hint = format!("{FORMS}; a signers file in force is replaced with `countersign update`");
             return Err(CliError::usage(format!("{path} collects no signatures"), hint));
         }
-        let question = match &name.tag {
-            None => StateQuestion::Path,
-            Some(NamedTag::Tag(tag)) => StateQuestion::Tag(tag),
-            Some(NamedTag::Latest) => StateQuestion::Newest,
-        };
-        let Some(shown) = client.state(&path, question).await? else {
+        let Some(shown) = client.state(&path, &name.which).await? else {
             let address = client.address();
-            return Err(match &name.tag {
-                Some(NamedTag::Tag(tag)) => CliError::other(
+            return Err(match &name.which {
+                StateQuestion::Tag(tag) => CliError::other(
                     format!("{address} has no release {} of {path}", shown_text(tag)),
                     format!("check the tag; `countersign releases {path}` lists what there is"),
                 ),
-                Some(NamedTag::Latest) => no_complete_release(&client, &path),
-                None => CliError::other(
+                StateQuestion::Newest => no_complete_release(&client, &path),
+                StateQuestion::Path => CliError::other(
                     format!("{address} has neither a project nor a release at {path}"),
                     SEARCH,
                 ),
             });
         };
-        if name.tag == Some(NamedTag::Latest) {
+        if name.which == StateQuestion::Newest {
             self.check_newest(&path, &shown)?;
         }
         let (path, is_project) = match shown.subject() {
@@ -132,7 +127,7 @@ impl Session {
 
     /// The project, directory or file that a name stands for. A release that is named by its tag is looked for.
     pub(crate) async fn find_path(&self, name: &ReleaseName, reader: Reader) -> Result<ServerPath, CliError> {
-        if name.tag.is_none() {
+        if name.which == StateQuestion::Path {
             return self.locate(name, reader).await;
         }
         let Target { client, path, shown } = self.find_signable(name, reader).await?;
@@ -199,7 +194,7 @@ impl Session {
             asked.push(shown_text(&address));
             let answered = async {
                 let client = client?;
-                let answer = client.projects(short).await?;
+                let answer = client.projects(&[("name", short)]).await?;
                 let at = |path| ServerPath { client: client.clone(), path, shown: None };
                 Ok::<Vec<_>, CliError>(answer.projects.into_iter().map(at).collect())
             };
@@ -229,7 +224,7 @@ impl Session {
                 marked_name(target.path.as_str()),
                 target.client.address()
             );
-            output::confirm(self.confirmation(), &question).map_err(|error| {
+            self.output.confirm(&question).map_err(|error| {
                 error.with_hint(format!("name it in full, which asks nothing: {}", target.path))
             })?;
         }
@@ -238,13 +233,11 @@ impl Session {
 
     /// The projects that were set or remembered, and those that were accepted.
     pub(crate) fn known_projects(&self) -> Vec<RepoPath> {
-        let mut projects: Vec<RepoPath> = self.config.projects().collect();
+        let mut projects: BTreeSet<RepoPath> = self.config.projects().collect();
         if let Ok(store) = TrustFile::locate().and_then(|file| file.read()) {
             projects.extend(store.projects.into_keys());
         }
-        projects.sort();
-        projects.dedup();
-        projects
+        projects.into_iter().collect()
     }
 
     /// `url`: what the user gave, if their project's own forge can be asked for its servers.
@@ -292,16 +285,13 @@ impl Session {
     ) -> Result<Option<ServerClient>, CliError> {
         let mut failed = None;
         for server in servers {
-            let server = KnownServer { address: server, named_by: Some(project.clone()) };
-            let client = match ServerClient::open(server, self.output) {
-                Ok(client) => client,
-                Err(error) => {
-                    failed = failed.or(Some(error));
-                    continue;
-                }
+            let server = KnownServer { address: server.clone(), named_by: Some(project.clone()) };
+            let opened = async {
+                let client = ServerClient::open(server, self.output)?;
+                client.ping().await.map(|_| client)
             };
-            match client.ping().await {
-                Ok(_) => return Ok(Some(client)),
+            match opened.await {
+                Ok(client) => return Ok(Some(client)),
                 Err(error) => failed = failed.or(Some(error)),
             }
         }
@@ -357,9 +347,7 @@ fn ambiguous(short: &str, projects: &[RepoPath]) -> CliError {
 }
 
 fn ends_with(project: &RepoPath, short: &str) -> bool {
-    let rest =
-        project.as_str().len().checked_sub(short.len()).map(|at| project.as_str().split_at_checked(at));
-    rest.flatten().is_some_and(|(before, end)| end.eq_ignore_ascii_case(short) && before.ends_with('/'))
+    project.as_str().to_ascii_lowercase().ends_with(&format!("/{}", short.to_ascii_lowercase()))
 }
 
 // The newest release of a project (D77).
@@ -403,13 +391,11 @@ pub(crate) fn no_complete_release(client: &ServerClient, path: &RepoPath) -> Cli
 
 fn say_skipped(project: &RepoPath, release: &ListedRelease) -> String {
     let version = shown_text(&layout::release_name(&release.index_path, project));
-    match (release.state, release.revocation_begun) {
-        (ReleaseState::Complete | ReleaseState::Collecting, Some(Tally { collected, needed })) => {
+    match release.revocation_begun.filter(|_| release.state != ReleaseState::Revoked) {
+        Some(Tally { collected, needed }) => {
             format!("{version} is skipped: {collected} of {needed} revokers want it revoked.")
         }
-        (ReleaseState::Complete | ReleaseState::Collecting | ReleaseState::Revoked, _) => {
-            format!("{version} is skipped: it is revoked.")
-        }
+        None => format!("{version} is skipped: it is revoked."),
     }
 }
 
@@ -464,16 +450,7 @@ pub(crate) const SEARCH: &str =
 pub(crate) struct ReleaseName {
     pub(crate) subject: NamedSubject,
     /// Which release of the project, where that stands apart from it.
-    pub(crate) tag: Option<NamedTag>,
-}
-
-/// One release of a project (D241).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum NamedTag {
-    /// The tag, or the directory below the project.
-    Tag(String),
-    /// The newest release, `PROJECT@latest`.
-    Latest,
+    pub(crate) which: StateQuestion,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -490,22 +467,22 @@ impl ReleaseName {
         let mut names: Vec<Self> = Vec::new();
         for word in words {
             // Such a word cannot be a tag.
-            let begins = word.contains("://") || is_path(word);
+            let begins = word.contains("://") || parse_path(word).is_some();
             if let Some(last) = names.last_mut()
-                && last.tag.is_none()
+                && last.which == StateQuestion::Path
                 && last.may_have_tag()
                 && !begins
             {
-                last.tag = Some(NamedTag::Tag(word.clone()));
+                last.which = StateQuestion::Tag(word.clone());
                 continue;
             }
             let tag = if begins { None } else { split_tag(word) };
-            let (project, tag) = match tag {
-                None => (word.as_str(), None),
-                Some((project, LATEST)) => (project, Some(NamedTag::Latest)),
-                Some((project, tag)) => (project, Some(NamedTag::Tag(tag.to_owned()))),
+            let (project, which) = match tag {
+                None => (word.as_str(), StateQuestion::Path),
+                Some((project, LATEST)) => (project, StateQuestion::Newest),
+                Some((project, tag)) => (project, StateQuestion::Tag(tag.to_owned())),
             };
-            names.push(Self { subject: parse_subject(project)?, tag });
+            names.push(Self { subject: parse_subject(project)?, which });
         }
         Ok(names)
     }
@@ -513,7 +490,7 @@ impl ReleaseName {
     /// A project, in one word.
     pub(crate) fn parse_project(word: &str) -> Result<Self, CliError> {
         let name = Self::parse_one(&[word.to_owned()])?;
-        if name.tag.is_none() {
+        if name.which == StateQuestion::Path {
             return Ok(name);
         }
         Err(CliError::usage(
@@ -561,10 +538,10 @@ impl fmt::Display for ReleaseName {
             NamedSubject::Url(text) | NamedSubject::Short(text) => f.write_str(text)?,
             NamedSubject::Path(path) => f.write_str(path.as_str())?,
         }
-        match &self.tag {
-            None => Ok(()),
-            Some(NamedTag::Tag(tag)) => write!(f, " {tag}"),
-            Some(NamedTag::Latest) => write!(f, "@{LATEST}"),
+        match &self.which {
+            StateQuestion::Path => Ok(()),
+            StateQuestion::Tag(tag) => write!(f, " {tag}"),
+            StateQuestion::Newest => write!(f, "@{LATEST}"),
         }
     }
 }
@@ -576,12 +553,9 @@ pub(crate) fn split_page(url: &str) -> Option<(String, RepoPath)> {
     [PAGES, BADGES].iter().find_map(|route| {
         let dir = format!("{route}/");
         let at = url[after_scheme..].find(&dir)? + after_scheme;
-        let path = url[at + dir.len()..].trim_end_matches('/');
-        if !is_path(path) {
-            return None;
-        }
+        let path = parse_path(url[at + dir.len()..].trim_end_matches('/'))?;
         // In the address of a page, names are percent-encoded as in any URL.
-        let mut parts = path.splitn(3, '/');
+        let mut parts = path.as_str().splitn(3, '/');
         let (scheme, host, rest) = (parts.next()?, parts.next()?, parts.next()?);
         let decoded = path_of_url(&format!("{scheme}://{host}:{rest}"))?;
         Some((url[..at].to_owned(), decoded))
@@ -600,8 +574,9 @@ fn split_tag(word: &str) -> Option<(&str, &str)> {
     (!tag.is_empty()).then_some((project, tag))
 }
 
-fn is_path(word: &str) -> bool {
-    ["http/", "https/"].iter().any(|scheme| word.starts_with(scheme)) && RepoPath::parse(word).is_ok()
+fn parse_path(word: &str) -> Option<RepoPath> {
+    let has_scheme = ["http/", "https/"].iter().any(|scheme| word.starts_with(scheme));
+    RepoPath::parse(word).ok().filter(|_| has_scheme)
 }
 
 fn parse_subject(word: &str) -> Result<NamedSubject, CliError> {
@@ -609,20 +584,14 @@ fn parse_subject(word: &str) -> Result<NamedSubject, CliError> {
         // Of a directory, as a browser shows it.
         return Ok(NamedSubject::Url(word.trim_end_matches('/').to_owned()));
     }
-    if is_path(word) {
-        return RepoPath::parse(word)
-            .map(NamedSubject::Path)
-            .map_err(|error| CliError::usage(error.to_string(), FORMS));
+    if let Some(path) = parse_path(word) {
+        return Ok(NamedSubject::Path(path));
     }
-    let is_short = word.contains('/') && word.split('/').all(is_name);
-    if !is_short {
-        return Err(CliError::usage(
-            format!(
-                "`{}` names no project: that has an owner or a directory, as in acme/app",
-                shown_text(word)
-            ),
-            FORMS,
-        ));
+    if word.contains('/') && word.split('/').all(is_name) {
+        return Ok(NamedSubject::Short(word.to_owned()));
     }
-    Ok(NamedSubject::Short(word.to_owned()))
+    Err(CliError::usage(
+        format!("`{}` names no project: that has an owner or a directory, as in acme/app", shown_text(word)),
+        FORMS,
+    ))
 }

@@ -5,8 +5,8 @@ use countersign_core::documents::signers::SignersFile;
 use countersign_core::values::{path::RepoPath, shown::shown_text};
 use serde_json::{Value, json};
 
+use crate::client::session::Session;
 use crate::client::targets::{NamedSubject, ReleaseName, choose_fitting};
-use crate::client::{session::Session, session::Turn};
 use crate::settings::{client_config::KnownServer, trust::TrustFile};
 use crate::words::{error::CliError, error::ErrorKind};
 
@@ -50,43 +50,39 @@ impl Session {
             Ok(done) => return Ok((done, Vec::new())),
             Err(error) => error,
         };
-        let Some(Turns { asked, others }) = path.and_then(|path| self.find_turns(path)) else {
+        let Some((asked, others)) = path.and_then(|path| self.find_turns(path)) else {
             return Err(first);
         };
         let mut passed = vec![PassedOver { server: asked, error: first }];
-        for Turn { server, project } in others {
+        for server in others {
             if let Some(last) = passed.last() {
                 last.say(self);
             }
-            self.output
-                .note(&format!("Asking {}, which the project's signers file names.", shown_text(&server)));
-            let turn = Some(Turn { server: server.clone(), project });
-            match judge(ask(&Session { turn, ..self.clone() }).await)? {
+            let shown = shown_text(&server.address);
+            self.output.note(&format!("Asking {shown}, which the project's signers file names."));
+            match judge(ask(&Session { turn: Some(server.clone()), ..self.clone() }).await)? {
                 Ok(done) => {
-                    self.output.note(&format!("This is from {}.", shown_text(&server)));
+                    self.output.note(&format!("This is from {shown}."));
                     return Ok((done, passed));
                 }
-                Err(error) => passed.push(PassedOver { server, error }),
+                Err(error) => passed.push(PassedOver { server: server.address, error }),
             }
         }
         Err(conclude(passed))
     }
 
     /// The server that is asked first for a project, and those after it. `None` if no other can be asked.
-    fn find_turns(&self, path: &RepoPath) -> Option<Turns> {
-        let chosen = self.chosen_server(Some(path));
-        let discovered = self.discovered.borrow();
-        let (asked, named) = match (chosen, discovered.as_ref()) {
+    fn find_turns(&self, path: &RepoPath) -> Option<(String, Vec<KnownServer>)> {
+        let (asked, named) = match self.chosen_server(Some(path)) {
             // The user's word.
-            (Some(KnownServer { named_by: None, .. }), _) => return None,
-            (Some(server), _) => (server.address.to_owned(), self.find_named_servers(path)),
-            (None, Some((asked, named))) => (asked.clone(), named.clone()),
-            (None, None) => return None,
+            Some(KnownServer { named_by: None, .. }) => return None,
+            Some(server) => (server.address, self.find_named_servers(path)),
+            None => self.discovered.borrow().clone()?,
         };
-        let is_asked = |server: &String| server.trim_end_matches('/') == asked.trim_end_matches('/');
-        let others = named.into_iter().filter(|server| !is_asked(server));
-        let others: Vec<_> = others.map(|server| Turn { server, project: path.clone() }).collect();
-        (!others.is_empty()).then_some(Turns { asked, others })
+        let named_by = Some(path.clone());
+        let named = named.into_iter().map(|address| KnownServer { address, named_by: named_by.clone() });
+        let others: Vec<KnownServer> = named.filter(|server| !server.is_at(&asked)).collect();
+        (!others.is_empty()).then_some((asked, others))
     }
 
     /// The servers that the newest signers file names that this computer has accepted.
@@ -104,11 +100,6 @@ impl Session {
             NamedSubject::Url(_) | NamedSubject::Path(_) => name.written_path(),
         }
     }
-}
-
-struct Turns {
-    asked: String,
-    others: Vec<Turn>,
 }
 
 /// The inner error is one that another server can make good: this one is away, or what it shows is refused. What a server

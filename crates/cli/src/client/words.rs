@@ -2,7 +2,7 @@
 
 use countersign_forge::guard::GuardRefusal;
 
-use crate::words::error::CliError;
+use crate::words::error::{CliError, replace_where};
 
 /// Names of the API, and what a user of this client calls them.
 const WORDS: [(&str, &str); 16] = [
@@ -30,18 +30,11 @@ pub(super) fn to_client_words(said: &str) -> String {
 
 /// Replaces a word where it stands alone. A part of a path stays as it is.
 fn replace_word(text: &str, word: &str, meaning: &str) -> String {
-    let mut replaced = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(word) {
-        let (before, behind) = (&rest[..at], &rest[at + word.len()..]);
-        let begins = before.chars().next_back().or(replaced.chars().next_back());
-        let begins = begins.is_none_or(|c| c.is_whitespace() || "(\"'`".contains(c));
-        let ends = behind.chars().next().is_none_or(|c| c.is_whitespace() || ":,;.)\"'`".contains(c));
-        replaced.push_str(before);
-        replaced.push_str(if begins && ends { meaning } else { word });
-        rest = behind;
-    }
-    replaced + rest
+    let opens = |c: char| c.is_whitespace() || "(\"'`".contains(c);
+    let closes = |c: char| c.is_whitespace() || ":,;.)\"'`".contains(c);
+    replace_where(text, word, meaning, |before, behind| {
+        before.chars().next_back().is_none_or(opens) && behind.chars().next().is_none_or(closes)
+    })
 }
 
 /// A server that only a signers file names, at an address where strangers must not send this computer (D227).

@@ -24,7 +24,7 @@ use crate::args::{
 use crate::commands::admin::socket::{
     find_data_dir, is_mirror, lock_stopped, open_stopped, read_settings, refuse_other_user,
 };
-use crate::words::{error::CliError, error::shown_path, output, output::Confirmation, output::Output};
+use crate::words::{error::CliError, error::shown_path, output::Output};
 use crate::{client::session, client::targets::find_project, keys, settings::config_dir::write_new};
 
 pub(crate) fn run(command: AdminCommand, global: &GlobalArgs, output: Output) -> Result<(), CliError> {
@@ -42,10 +42,10 @@ pub(crate) fn run(command: AdminCommand, global: &GlobalArgs, output: Output) ->
         AdminCommand::Log { command: LogCommand::Init(args) } => init_log(args, output),
         AdminCommand::Log { command: LogCommand::Status(files) } => show_log(files, output),
         AdminCommand::Log { command: LogCommand::AcceptLoss(args) } => {
-            accept_loss(args, output, global.confirmation())
+            accept_loss(args, output)
         }
         AdminCommand::Log { command: LogCommand::TakeCheckpoint(args) } => take_checkpoint(args, output),
-        AdminCommand::ResetNonces(args) => reset_nonces(args, output, global.confirmation()),
+        AdminCommand::ResetNonces(args) => reset_nonces(args, output),
         AdminCommand::Mirror { command: MirrorCommand::Resume(args) } => resume_mirror(args, output),
         AdminCommand::Witness { command: WitnessCommand::Resume(args) } => resume_witness(args, output),
         AdminCommand::Witness { command: WitnessCommand::Init(args) } => {
@@ -274,7 +274,7 @@ fn open_blocks(data_dir: &DataDir) -> Result<Blocks, CliError> {
         .map_err(|error| CliError::other(error.to_string(), "correct or remove the file"))
 }
 
-fn reset_nonces(files: FileArgs, output: Output, confirmation: Confirmation) -> Result<(), CliError> {
+fn reset_nonces(files: FileArgs, output: Output) -> Result<(), CliError> {
     let (_, path) = find_data_dir(files)?;
     refuse_other_user(&path)?;
     let data_dir = DataDir::lock(&path)?;
@@ -285,7 +285,7 @@ fn reset_nonces(files: FileArgs, output: Output, confirmation: Confirmation) -> 
          the clock was ahead, could be sent again when that time comes.",
         clock.now().to_whole_seconds()
     ));
-    output::confirm(confirmation, "Reset the used nonces?")?;
+    output.confirm("Reset the used nonces?")?;
     // After the answer, and to the fraction: what was signed until then is refused.
     let reset = nonces::reset(&data_dir.nonces(), clock.now()).map_err(|error| {
         let message = format!("the used nonces in {} could not be reset", data_dir.nonces().display());
@@ -351,7 +351,7 @@ fn show_log(files: FileArgs, output: Output) -> Result<(), CliError> {
     output.answer(text.as_str().unwrap_or_default(), &items.pop().unwrap_or_default())
 }
 
-fn accept_loss(args: AcceptLossArgs, output: Output, confirmation: Confirmation) -> Result<(), CliError> {
+fn accept_loss(args: AcceptLossArgs, output: Output) -> Result<(), CliError> {
     let (_, path) = find_data_dir(args.files)?;
     let AcceptLossArgs { origin, size, .. } = args;
     output.show(&format!(
@@ -359,7 +359,7 @@ fn accept_loss(args: AcceptLossArgs, output: Output, confirmation: Confirmation)
          itself.\nWitnesses that have seen the lost commits never cosign it again. Clients that have seen them refuse it as \
          forked.\nThis cannot be undone. A log with a new origin contradicts nothing: see --help."
     ));
-    output::confirm(confirmation, "Give up these commits?")?;
+    output.confirm("Give up these commits?")?;
     let lost = ask_log(&path, &AdminRequest::AcceptLogLoss { origin: origin.clone(), size })?;
     let files = lost.iter().filter_map(|lost| lost["checkpoint"].as_str());
     let files: String =

@@ -159,7 +159,7 @@ pub(crate) async fn search(session: &Session, args: &SearchArgs) -> Result<(), C
     let mut is_cut = false;
     for client in session.clients(Reader::Signer)? {
         let server = client.address();
-        let answer = several.keep(&server, client.search_projects(&words).await);
+        let answer = several.keep(&server, client.projects(&[("q", &words)]).await);
         let Some(ProjectsResponse { projects, more }) = answer else { continue };
         if more {
             session.output.note(&format!("{server} has more than it lists: add a word to find fewer."));

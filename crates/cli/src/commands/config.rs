@@ -116,8 +116,8 @@ fn resolve_project(name: &str, global: GlobalArgs, output: Output) -> Result<Rep
     let name = ReleaseName::parse_project(name)?;
     let path = match name.written_path() {
         Some(path) => path,
-        None => session::ask(global, output, async |session| {
-            Ok(session.find_path(&name, Reader::Signer).await?.path)
+        None => session::ask(global, output, &name, async |session, name| {
+            Ok(session.find_path(name, Reader::Signer).await?.path)
         })?,
     };
     if path.names().next().is_some() {

@@ -4,23 +4,19 @@ use std::{path::Path, path::PathBuf, time::Duration, time::Instant};
 
 use countersign_core::documents::{index::PublishedFile, layout};
 use countersign_core::proof::{bundle::Staple, state::StateSubject, verify::VerifiedArtifact};
-use countersign_core::values::{path::RepoPath, shown::shown_text};
+use countersign_core::{rules::stored, values::path::RepoPath, values::shown::shown_text};
 use countersign_explain::describe::{Description, describe, release::RevocationDescription};
 use countersign_explain::{progress::Names, reproduction::lack_text, words::shown_release};
 use countersign_forge::download_url::{DownloadPlace, locate_download, locate_release_page};
 use countersign_forge::url::SourceUrl;
 
 use crate::args::{DownloadArgs, ProofArgs};
-use crate::client::targets::{
-    NamedSubject, NamedTag, ReleaseName, ServerPath, no_complete_release, split_page,
-};
+use crate::client::targets::{NamedSubject, ReleaseName, ServerPath, no_complete_release, split_page};
 use crate::client::{ServerClient, session::Reader, session::Session, state::Shown, state::StateQuestion};
 use crate::commands::catalogue::ReleaseListing;
-use crate::evidence::download::{Overwrite, WantedFile, matches_any};
+use crate::evidence::download::{WantedFile, matches_any};
 use crate::evidence::freshness::{ShownState, StateSource};
-use crate::evidence::release::{
-    ShownEvidence, describe_different, find_objections, require_evidence, shown_name,
-};
+use crate::evidence::release::{ShownEvidence, describe_different, require_evidence, shown_name};
 use crate::evidence::report::{AcceptedRelease, CheckedFile, Report};
 use crate::evidence::{download, proof, proof::Accepted, proof::Network, release};
 use crate::{
@@ -40,7 +36,6 @@ pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), Cl
         Some(file) => plan_one(args, accepted, file)?,
         None => plan_all(args, accepted)?,
     };
-    let overwrite = if args.force { Overwrite::Allow } else { Overwrite::Deny };
     let work = async {
         let mut files = Vec::new();
         for wanted in &wanted {
@@ -48,7 +43,7 @@ pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), Cl
             let existing = found.file.is_none().then(|| download::find_existing(wanted, session.output));
             let size = match existing.flatten() {
                 Some(size) => size,
-                None => download::download(wanted, overwrite, session.output).await?,
+                None => download::download(wanted, session.output).await?,
             };
             files.push(CheckedFile { file: wanted.file, size, path: &wanted.target });
         }
@@ -120,12 +115,14 @@ impl FoundEvidence {
             };
             let artifact = &accepted.artifact;
             let state = ShownState {
+                session,
+                wanted,
                 artifact,
                 from: StateSource::Server { client: &shown.client, log: &shown.answer.log },
                 staple: staple.clone().or_else(|| shown.answer.staple.clone()),
                 is_given: staple.is_some(),
             };
-            if let Some(said) = state.waits_for(session, wanted)?
+            if let Some(said) = state.waits_for()?
                 && begun.is_none_or(|begun| begun.elapsed() < NEXT_CHECKPOINT)
             {
                 if begun.is_none() {
@@ -136,14 +133,13 @@ impl FoundEvidence {
                 self.shown = require_evidence(shown.client.state_at(&evidence.path).await?)?;
                 continue;
             }
-            let log = state.check(session, wanted).await?;
+            let log = state.check().await?;
             // Not before: a server that lies is not the one to ask next time.
             session.remember(&artifact.index.project_id, &shown.client);
             TrustFile::locate()?.keep_history(&artifact.chain.project, &evidence.history);
             let path = &artifact.path;
-            let begun =
-                RevocationDescription::begun(&shown.files, path).map_err(|error| shown.unusable(error))?;
-            let objections = find_objections(shown, path)?;
+            let begun = shown.read(|files| RevocationDescription::begun(files, path))?;
+            let objections = shown.read(|files| stored::objections(files, path))?;
             let passed_over = Vec::new();
             let release = AcceptedRelease { accepted, log, begun, objections, passed_over };
             return if wanted.strict { release.refuse_begun() } else { Ok(release) };
@@ -162,7 +158,7 @@ pub(super) async fn name_newest(session: &Session, shown: &Shown, revoked: CliEr
 /// Says which release of the project is the newest good one, if it is another one and the server has it.
 pub(super) async fn say_newest(session: &Session, shown: &Shown) -> Option<String> {
     let (path, project) = (shown.subject().path(), shown.project());
-    let newest = shown.client.state(project, StateQuestion::Newest).await.ok().flatten()?;
+    let newest = shown.client.state(project, &StateQuestion::Newest).await.ok().flatten()?;
     let StateSubject::Release(index) = newest.subject() else { return None };
     let (name, release) = (session.name_of(index, Some(project)), shown_release(index, project));
     (index != path).then(|| format!("The newest good release is {release}: `countersign download {name}`"))
@@ -196,7 +192,7 @@ async fn find_evidence(session: &Session, name: &ReleaseName) -> Result<FoundEvi
             // It may be the address of a release's directory or of a project.
             Err(error) => {
                 let Some(path) = name.written_path() else { return Err(error) };
-                match client.state(&path, StateQuestion::Newest).await? {
+                match client.state(&path, &StateQuestion::Newest).await? {
                     Some(shown) => choose_newest(session, &path, shown).await,
                     None => Err(error),
                 }
@@ -209,7 +205,7 @@ async fn find_evidence(session: &Session, name: &ReleaseName) -> Result<FoundEvi
 /// Finds the place of a file if the name can be its URL.
 fn locate_file(name: &ReleaseName) -> Result<Option<DownloadPlace>, CliError> {
     let NamedSubject::Url(url) = &name.subject else { return Ok(None) };
-    if name.tag.is_some() || split_page(url).is_some() || locate_release_page(url).is_some() {
+    if name.which != StateQuestion::Path || split_page(url).is_some() || locate_release_page(url).is_some() {
         return Ok(None);
     }
     match locate_download(url) {
@@ -230,13 +226,12 @@ fn is_project(path: &RepoPath) -> bool {
 /// The release that is named; of a project alone, its newest one (D77).
 pub(super) async fn find_release(session: &Session, name: &ReleaseName) -> Result<FoundEvidence, CliError> {
     let ServerPath { client, path, shown } = session.find_path(name, Reader::Downloader).await?;
-    match (shown, &name.tag) {
-        (Some(shown), Some(NamedTag::Latest)) => {
-            let project = shown.project().clone();
-            return FoundEvidence::of(pass_over_lacking(session, &project, shown).await?);
-        }
-        (Some(shown), Some(NamedTag::Tag(_)) | None) => return FoundEvidence::of(shown),
-        (None, _) => {}
+    if let Some(shown) = shown {
+        let project = shown.project().clone();
+        return FoundEvidence::of(match name.which {
+            StateQuestion::Newest => pass_over_lacking(session, &project, shown).await?,
+            StateQuestion::Tag(_) | StateQuestion::Path => shown,
+        });
     }
     // The page of a release means this one, and no release whose tag begins with its tag (D159).
     let is_page = matches!(&name.subject, NamedSubject::Url(url) if locate_release_page(url).is_some());
@@ -244,7 +239,7 @@ pub(super) async fn find_release(session: &Session, name: &ReleaseName) -> Resul
         let index = if is_page { layout::index_in(&path) } else { path };
         return FoundEvidence::at(&client, &index).await;
     }
-    match client.state(&path, StateQuestion::Newest).await? {
+    match client.state(&path, &StateQuestion::Newest).await? {
         Some(shown) => choose_newest(session, &path, shown).await,
         None => Err(no_complete_release(&client, &path)),
     }
@@ -260,9 +255,7 @@ async fn choose_newest(session: &Session, path: &RepoPath, shown: Shown) -> Resu
 /// Goes on to the newest release that can be used, if builders have yet to reproduce the newest one (D261).
 async fn pass_over_lacking(session: &Session, path: &RepoPath, shown: Shown) -> Result<Shown, CliError> {
     let (newest, project) = (shown.subject().path(), shown.project());
-    let Some(Description::Release(release)) =
-        describe(&shown.files, newest).map_err(|error| shown.unusable(error))?
-    else {
+    let Some(Description::Release(release)) = shown.read(|files| describe(files, newest))? else {
         return Ok(shown);
     };
     let Some(lacking) = release.reproduction.as_ref().filter(|reproduction| reproduction.is_lacking()) else {
@@ -283,7 +276,8 @@ async fn pass_over_lacking(session: &Session, path: &RepoPath, shown: Shown) -> 
 
 impl<'a> WantedFile<'a> {
     fn new(file: &'a PublishedFile, url: SourceUrl, target: PathBuf, args: &DownloadArgs) -> Self {
-        Self { url, file, max_bytes: file.size.unwrap_or(args.max_size), target }
+        let max_bytes = file.size.unwrap_or(args.max_size);
+        Self { url, file, max_bytes, target, replaces: args.force }
     }
 }
 

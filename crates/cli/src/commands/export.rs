@@ -14,13 +14,13 @@ use crate::commands::download::{find_accepted, warn_of_doubts};
 use crate::commands::export::files::{SCRIPT, check_free, write_all};
 use crate::commands::export::other_format::{Export, LeftOut};
 use crate::commands::export::release::ExportedRelease;
-use crate::evidence::{download::Overwrite, release::ShownEvidence, report::release_name};
+use crate::evidence::{release::ShownEvidence, report::release_name};
 use crate::words::{error::CliError, error::shown_path, output::quote};
 use crate::{args::ExportArgs, args::ExportFormat, client::session::Session, client::targets::ReleaseName};
 
 pub(crate) async fn run(session: &Session, args: &ExportArgs) -> Result<(), CliError> {
     let name = ReleaseName::parse_one(&args.names)?;
-    check_free(&args.output, if args.force { Overwrite::Allow } else { Overwrite::Deny })?;
+    check_free(&args.output, args.force)?;
     let (found, accepted) = find_accepted(session, &name, &args.proof, None).await?;
     warn_of_doubts(&accepted, session.output);
     let ShownEvidence { shown, evidence } = &found.shown;

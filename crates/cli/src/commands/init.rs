@@ -153,7 +153,7 @@ impl Questions<'_> {
         let session = self.session;
         let own = project.and_then(RepoPath::host).is_some_and(is_this_machine).then_some(OWN_SERVER);
         let chosen = session.chosen_server(project).map(|server| server.address);
-        let Some(address) = chosen.or(own) else { return self.ask_server().await };
+        let Some(address) = chosen.as_deref().or(own) else { return self.ask_server().await };
         let client = ServerClient::new(address, session.output)?;
         if let Err(error) = client.ping().await {
             if chosen.is_none() && self.is_terminal {

@@ -40,7 +40,7 @@ pub(crate) async fn run(session: &Session, args: &MonitorArgs) -> Result<(), Cli
     if file.read()?.is_none() {
         // To watch a project that does not exist would look like watching, and tell nothing.
         for project in &projects {
-            if client.state(&layout::active_signers(project), StateQuestion::Path).await?.is_none() {
+            if client.state(&layout::active_signers(project), &StateQuestion::Path).await?.is_none() {
                 return Err(unknown_project(&client, project.as_str()));
             }
         }
@@ -82,7 +82,7 @@ async fn resolve(session: &Session, client: &ServerClient, name: &str) -> Result
     if let Some(path) = find_project(name, &session.known_projects())? {
         return Ok(path);
     }
-    let found = client.projects(name).await?.projects;
+    let found = client.projects(&[("name", name)]).await?.projects;
     find_project(name, &found)?.ok_or_else(|| unknown_project(client, name))
 }
 

@@ -17,8 +17,7 @@ use serde_json::json;
 use crate::args::{ObjectArgs, WithdrawArgs};
 use crate::client::{now, session::Session, state::Shown, targets::Target};
 use crate::evidence::release::{
-    ShownRelease, find_objections, find_release, find_withdrawal, no_release, quoted_whole, require_release,
-    say_withdrawn,
+    ShownRelease, find_release, no_release, quoted_whole, require_release, say_withdrawn,
 };
 use crate::words::{error::CliError, error::REASON_HINT, table::People};
 
@@ -33,7 +32,7 @@ pub(crate) async fn object(session: &Session, args: &ObjectArgs) -> Result<(), C
     let name = session.name_of(&path, Some(&index.project_id));
     let listed = state.listed_keys()?;
     let you = session.public_key_of(Some(&path), &listed)?;
-    let mut objections = find_objections(&state, &path)?;
+    let mut objections = state.read(|files| stored::objections(files, &path))?;
     let earlier = objections.entries.remove(&you);
     let standing = earlier.as_ref().and_then(|earlier| earlier.document.text.as_deref());
     if args.withdraw && standing.is_none() {
@@ -130,7 +129,9 @@ pub(crate) async fn withdraw(session: &Session, args: &WithdrawArgs) -> Result<(
     let found = session.find_release(&args.names, "withdrawn", hint).await?;
     let Target { client, path, shown: state } = found;
     let Some(shown) = find_release(&state, &path)? else {
-        let Some(before) = find_withdrawal(&state, &path)? else { return Err(no_release(&path)) };
+        let Some(before) = state.read(|files| stored::withdrawal(files, &path))? else {
+            return Err(no_release(&path));
+        };
         let name = session.name_of(&path, None);
         let said = say_withdrawn(&state, &before);
         return finish_withdrawal(session, &path, &format!("{name} is withdrawn already: {said}"));

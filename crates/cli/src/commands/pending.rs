@@ -92,7 +92,7 @@ async fn resolve_project(
             return Ok(path);
         }
         for client in answering {
-            if client.state(&path, StateQuestion::Path).await?.is_some() {
+            if client.state(&path, &StateQuestion::Path).await?.is_some() {
                 return Ok(path);
             }
         }

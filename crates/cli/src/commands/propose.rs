@@ -40,7 +40,7 @@ impl ProposalKind {
 async fn find_pending(client: &ServerClient, url: &str) -> Result<Option<ProposalDescription>, CliError> {
     for project in list_projects(url) {
         let shown = client.state_at(&layout::pending_signers(&project)).await?;
-        let found = describe_proposal(&shown.files, &project).map_err(|error| shown.unusable(error))?;
+        let found = shown.read(|files| describe_proposal(files, &project))?;
         if found.is_some() {
             return Ok(found);
         }

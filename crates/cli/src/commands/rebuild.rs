@@ -8,7 +8,7 @@ use countersign_core::documents::signers::SignersFile;
 use countersign_core::documents::statement::{Rebuild, RebuiltFile, Statement, StatementKind};
 use countersign_core::proof::to_sign::Subject;
 use countersign_core::proof::to_state::{StatementRequest, ToState};
-use countersign_core::rules::{reproduction::compare as compare_stated, stored::ReleaseState};
+use countersign_core::rules::{reproduction::compare as compare_stated, stored, stored::ReleaseState};
 use countersign_core::values::shown::{marked_name, plural, shown_bytes};
 use countersign_core::values::{bounds::REBUILD_BYTES, key::PublicKey, path::RepoPath, time::Timestamp};
 use countersign_explain::{
@@ -21,7 +21,7 @@ use crate::client::{now, session::Session, state::Shown, submission::Submitted, 
 use crate::commands::statements::{StatementCommand, SubmittedStatement};
 
 use crate::evidence::comparison::{Comparison, ForOpenpgp, MatchOutcome, compare};
-use crate::evidence::release::{ShownRelease, find_rebuilds, require_release};
+use crate::evidence::release::{ShownRelease, require_release};
 use crate::evidence::review::describe_comparison;
 use crate::words::error::{CliError, ErrorKind, shown_path};
 use crate::words::{output::Several, output::quote, table::People, table::when_text};
@@ -94,7 +94,7 @@ async fn state_built(session: &Session, args: &RebuildArgs) -> Result<Option<Sta
     let name = session.name_of(&path, Some(&index.project_id));
     let compared = compare(&index, dir, ForOpenpgp::No)?;
     let mut built = Built::choose(&state, &path, &name, &index.project_id, compared)?;
-    let rebuilds = find_rebuilds(&state, &path)?;
+    let rebuilds = state.read(|files| stored::rebuilds(files, &path))?;
     let write = |built: &Built, earlier: Option<Timestamp>| -> Result<String, CliError> {
         let timestamp = now()?.to_whole_milliseconds();
         let document = Rebuild {
@@ -178,7 +178,7 @@ impl Built {
         project: &RepoPath,
         mut compared: Comparison,
     ) -> Result<Self, CliError> {
-        let described = describe(&state.files, path).map_err(|error| state.unusable(error))?;
+        let described = state.read(|files| describe(files, path))?;
         let Some(Description::Release(release)) = described else {
             return Err(CliError::other("the release cannot be read", "the server lies or is broken"));
         };

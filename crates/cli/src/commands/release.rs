@@ -19,8 +19,9 @@ use countersign_server::web::links;
 use indicatif::ProgressBar;
 use serde_json::json;
 
-use crate::client::targets::{FORMS, NamedTag, ReleaseName, ServerPath};
-use crate::client::{ServerCall, ServerClient, session::Reader, session::Session, state::Shown};
+use crate::client::targets::{FORMS, ReleaseName, ServerPath};
+use crate::client::{ServerCall, ServerClient, session::Reader, session::Session};
+use crate::client::{state::Shown, state::StateQuestion};
 use crate::words::{error::CliError, output::quote, table::People};
 use crate::{args::ReleaseArgs, keys::SigningKey};
 
@@ -104,13 +105,13 @@ impl PublishedRelease {
 
     /// The place where the project's signers file came from tells its forge, and with it the address (D241).
     async fn find_named(session: &Session, name: &ReleaseName) -> Result<Self, CliError> {
-        let Some(NamedTag::Tag(tag)) = &name.tag else {
+        let StateQuestion::Tag(tag) = &name.which else {
             return Err(CliError::usage(
                 format!("`{name}` does not say which release is new"),
                 "name its tag, as in `countersign release acme/app v1.0`, or give the URL of its page",
             ));
         };
-        let project = ReleaseName { tag: None, ..name.clone() };
+        let project = ReleaseName { which: StateQuestion::Path, ..name.clone() };
         let ServerPath { client, path: project, .. } = session.find_path(&project, Reader::Signer).await?;
         let shown = client.state_at(&layout::active_signers(&project)).await?;
         let metadata = shown.history().entries.last().map(|entry| Metadata::parse(entry.metadata.as_bytes()));
@@ -288,7 +289,7 @@ struct SignedIndex {
 async fn find_signed(client: &ServerClient, body: &AssetsBody) -> Result<Option<SignedIndex>, CliError> {
     let Some(path) = locate_index(body) else { return Ok(None) };
     let shown = client.state_at(&path).await?;
-    let summary = summarise_release(&shown.files, &path).map_err(|error| shown.unusable(error))?;
+    let summary = shown.read(|files| summarise_release(files, &path))?;
     let is_signed = |summary: &ReleaseSummary| {
         let is_stated = summary.reproduction.as_ref().is_some_and(|found| !found.commits.is_empty());
         summary.state == ReleaseState::Collecting && (is_stated || !summary.signatures.entries.is_empty())

@@ -10,7 +10,7 @@ use countersign_core::documents::{
     layout, layout::Signable, signatures::OtherFormatsFile, signatures::SignatureSet, statement::Revocation,
 };
 use countersign_core::proof::to_sign::{SigningRequest, ToSign};
-use countersign_core::rules::stored::ReleaseState;
+use countersign_core::rules::{stored, stored::ReleaseState};
 use countersign_core::values::{key::PublicKey, other_format::OtherFormat, path::RepoPath, time::Timestamp};
 use countersign_explain::reproduction::{is_reproducible, lack_text, reproduction_text};
 use countersign_explain::{describe::Description, describe::describe};
@@ -24,10 +24,7 @@ use crate::commands::sign::request::{
     Gathered, Signing, check, check_asked, check_trust, find_signed, say_signed, state_text,
 };
 use crate::commands::{download::name_newest, pending};
-use crate::evidence::release::{
-    find_earlier_objections, find_objections, find_rebuilds, find_withdrawal, withdrawn,
-};
-use crate::evidence::{comparison::Comparison, proof, proof::Network};
+use crate::evidence::{comparison::Comparison, proof, proof::Network, release::withdrawn};
 use crate::{
     args::SignArgs, keys::PublicHalf, words::error::CliError, words::error::ErrorKind, words::output::Several,
 };
@@ -340,9 +337,9 @@ pub(super) fn gather(Target { path, shown, .. }: &Target) -> Result<Gathered, Cl
         files,
         history: shown.history().clone(),
         collected: collected.unwrap_or_default(),
-        objections: find_objections(shown, path)?,
-        rebuilds: find_rebuilds(shown, path)?,
-        earlier: find_earlier_objections(shown, path)?,
+        objections: shown.read(|files| stored::objections(files, path))?,
+        rebuilds: shown.read(|files| stored::rebuilds(files, path))?,
+        earlier: shown.read(|files| stored::earlier_objections(files, path))?,
     };
     Ok(Gathered { request, is_complete })
 }
@@ -356,7 +353,7 @@ fn absent(shown: &Shown, path: &RepoPath) -> Result<CliError, CliError> {
             "nothing is pending now; ask the masters",
         ));
     }
-    Ok(match find_withdrawal(shown, path)? {
+    Ok(match shown.read(|files| stored::withdrawal(files, path))? {
         Some(withdrawal) => withdrawn(shown, &withdrawal),
         None => CliError::other(
             format!("the server {} has no {path}", shown.client.address()),

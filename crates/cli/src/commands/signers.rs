@@ -31,9 +31,9 @@ pub(crate) fn make(args: &SignersNewArgs, output: Output) -> Result<(), CliError
     let rotation_delay_hours = args.rotation_delay;
     let mut draft = Draft { servers, formats, rotation_delay_hours, ..Draft::default() };
     draft.set_rebuilds(&args.rebuilds);
-    let thresholds = args.groups.thresholds.iter().map(|text| GroupName::split_threshold(text));
+    let thresholds = args.threshold.iter().map(|text| GroupName::split_threshold(text));
     let thresholds: Vec<(GroupName, usize)> = thresholds.collect::<Result<_, _>>()?;
-    for (role, given) in &args.groups.roles {
+    for (role, given) in &args.roles.0 {
         let own = thresholds.iter().filter(|(place, _)| place.role == *role);
         let own: Vec<(Option<usize>, usize)> = own.map(|(place, needed)| (place.number, *needed)).collect();
         if !given.is_empty() || !own.is_empty() {

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::client::session::{KeyRing, Session};
 use crate::client::{ServerClient, state::Shown, submission::Submitted};
 use crate::evidence::carried::{SignedFile, check_output, mark_done, read, submit_all};
-use crate::words::{error::CliError, error::shown_path, output, output::Several, table::People};
+use crate::words::{error::CliError, error::shown_path, output::Several, table::People};
 use crate::{args::CarriedArgs, settings::config_dir::write};
 
 /// A command for one kind of statement: what is its own.
@@ -110,8 +110,8 @@ impl StatementCommand {
             keys.check(&you)?;
             self.check_key(to_state, &you)?;
             let lines = (self.describe)(session, request, to_state, you);
-            session.output.show_question(&lines.join("\n"), session.confirmation());
-            match output::ask(session.confirmation(), self.question)? {
+            session.output.show_question(&lines.join("\n"));
+            match session.output.ask(self.question)? {
                 true => {
                     let key = keys.unlock(first.path(), &accepted, false)?;
                     to_state.sign(you, |digest| key.sign(digest)).map(Some)

@@ -4,7 +4,7 @@ pub(crate) mod project;
 mod standing;
 mod wait;
 
-use countersign_core::documents::{layout, layout::Signable};
+use countersign_core::{documents::layout, documents::layout::Signable, rules::stored};
 use countersign_explain::describe::release::describe_withdrawal;
 use serde_json::json;
 
@@ -13,9 +13,7 @@ use crate::client::state::{find_vetoed, vetoed_json, vetoed_text};
 use crate::client::{targets::ReleaseName, targets::Target};
 use crate::commands::download::say_newest;
 use crate::commands::status::standing::{Status, not_found, not_pending};
-use crate::evidence::release::{
-    describe_earlier_objections, earlier_objections_json, find_withdrawal, say_withdrawn,
-};
+use crate::evidence::release::{describe_earlier_objections, earlier_objections_json, say_withdrawn};
 use crate::{args::StatusArgs, words::error::CliError, words::error::ErrorKind};
 
 pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliError> {
@@ -72,12 +70,12 @@ fn show_vetoed(session: &Session, target: &Target, args: &StatusArgs) -> Result<
 /// What a withdrawn release leaves behind.
 fn show_withdrawn(session: &Session, target: &Target, args: &StatusArgs) -> Result<(), CliError> {
     let Target { path, shown, .. } = target;
-    let withdrawal = find_withdrawal(shown, path)?.ok_or_else(|| not_found(path))?;
+    let withdrawal = shown.read(|files| stored::withdrawal(files, path))?.ok_or_else(|| not_found(path))?;
     args.outputs.append(&[("INDEX", path.as_str()), ("STATE", "withdrawn")])?;
     let name = session.name_of(path, None);
     let said = say_withdrawn(shown, &withdrawal);
     let mut text = format!("{name}: {} {said}", session.output.strong("withdrawn"));
-    let described = describe_withdrawal(&shown.files, path).map_err(|error| shown.unusable(error))?;
+    let described = shown.read(|files| describe_withdrawal(files, path))?;
     let earlier = described.map(|described| described.objections).unwrap_or_default();
     for line in describe_earlier_objections(&earlier, None) {
         text += &format!("\n  {line}");

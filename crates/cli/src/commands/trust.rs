@@ -5,20 +5,16 @@ use countersign_core::values::{path::RepoPath, shown::quoted, shown::shown_text}
 use serde_json::{Value, json};
 
 use crate::client::targets::{ReleaseName, find_project};
-use crate::words::{error::CliError, output, output::Confirmation, output::Output};
+use crate::words::{error::CliError, output::Output};
 use crate::{args::TrustCommand, settings::trust::TrustFile};
 
-pub(crate) fn run(
-    command: &TrustCommand,
-    output: Output,
-    confirmation: Confirmation,
-) -> Result<(), CliError> {
+pub(crate) fn run(command: &TrustCommand, output: Output) -> Result<(), CliError> {
     let trust = TrustFile::locate()?;
     match command {
         TrustCommand::List => list(&trust, output),
         TrustCommand::Remove { name } => match trust.read()?.forget_log(name) {
-            true => forget_log(&trust, name, output, confirmation),
-            false => forget_project(&trust, name, output, confirmation),
+            true => forget_log(&trust, name, output),
+            false => forget_project(&trust, name, output),
         },
     }
 }
@@ -47,14 +43,9 @@ fn describe_log(key: &str, pin: &LogPin) -> String {
     format!("log {}\n  {size}, seen {}", shown_text(key), pin.seen_at)
 }
 
-fn forget_log(
-    trust: &TrustFile,
-    origin: &str,
-    output: Output,
-    confirmation: Confirmation,
-) -> Result<(), CliError> {
+fn forget_log(trust: &TrustFile, origin: &str, output: Output) -> Result<(), CliError> {
     let shown = shown_text(origin);
-    output::confirm(confirmation, &format!("Forget the log {shown} and its checkpoint?"))?;
+    output.confirm(&format!("Forget the log {shown} and its checkpoint?"))?;
     if !trust.change(|store| store.forget_log(origin))? {
         return Err(unknown(origin));
     }
@@ -88,12 +79,7 @@ fn describe(project: &RepoPath, pin: &Pin, output: Output) -> String {
     lines.join("\n")
 }
 
-fn forget_project(
-    trust: &TrustFile,
-    name: &str,
-    output: Output,
-    confirmation: Confirmation,
-) -> Result<(), CliError> {
+fn forget_project(trust: &TrustFile, name: &str, output: Output) -> Result<(), CliError> {
     let unknown = || unknown(name);
     let store = trust.read()?;
     let accepted: Vec<RepoPath> = store.projects.keys().cloned().collect();
@@ -102,8 +88,8 @@ fn forget_project(
     }
     let project = &find_project(name, &accepted)?.ok_or_else(unknown)?;
     let pin = store.projects.get(project).ok_or_else(unknown)?;
-    output.show_question(&describe(project, pin, output.with_keys(true)), confirmation);
-    output::confirm(confirmation, "Forget this project, its history and the revocations seen?")?;
+    output.show_question(&describe(project, pin, output.with_keys(true)));
+    output.confirm("Forget this project, its history and the revocations seen?")?;
     trust.change(|store| store.projects.remove(project))?.ok_or_else(unknown)?;
     trust.forget_history(project);
     output.result(&format!("Forgot {project}"), &json!({"removed": project.as_str()}))

@@ -39,8 +39,9 @@ pub(crate) async fn run(session: &Session, args: &VerifyArgs) -> Result<(), CliE
         let given = given_staple(args)?;
         let is_given = given.is_some();
         let (artifact, staple) = (&accepted.artifact, given.or(bundle.staple));
-        let state = ShownState { artifact, from: StateSource::Bundle, staple, is_given };
-        let log = state.check(session, &args.proof).await?;
+        let (wanted, from) = (&args.proof, StateSource::Bundle);
+        let state = ShownState { session, wanted, artifact, from, staple, is_given };
+        let log = state.check().await?;
         let mut verified = AcceptedRelease { accepted, log, objections, begun, passed_over: Vec::new() };
         if args.proof.strict {
             verified = verified.refuse_begun()?;

@@ -56,7 +56,7 @@ pub(crate) async fn watch(session: &Session, args: &WatchArgs) -> Result<(), Cli
     let query = ListenQuery { filter, after: args.since.clone() };
     let client = session.client_of(args.prefix.as_ref())?;
     let watching = async {
-        let mut events = EventFeed::open(&client, session.output, query, Gaps::Filled).await?;
+        let mut events = EventFeed::open(&client, query, Gaps::Filled).await?;
         session.output.note(&format!("Watching {}.", client.address()));
         loop {
             match events.next().await? {

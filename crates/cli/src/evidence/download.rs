@@ -71,13 +71,8 @@ pub(crate) struct WantedFile<'a> {
     pub(crate) file: &'a PublishedFile,
     pub(crate) max_bytes: u64,
     pub(crate) target: PathBuf,
-}
-
-/// What happens to a file that is there already and is another one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Overwrite {
-    Allow,
-    Deny,
+    /// Whether it takes the place of another file that is there.
+    pub(crate) replaces: bool,
 }
 
 /// The size of the file, if it is here already.
@@ -86,15 +81,11 @@ pub(crate) fn find_existing(wanted: &WantedFile<'_>, output: Output) -> Option<u
 }
 
 /// Downloads a file, if it is the one that the index lists. Gives its size.
-pub(crate) async fn download(
-    wanted: &WantedFile<'_>,
-    overwrite: Overwrite,
-    output: Output,
-) -> Result<u64, CliError> {
-    let WantedFile { url, file, max_bytes, target } = wanted;
+pub(crate) async fn download(wanted: &WantedFile<'_>, output: Output) -> Result<u64, CliError> {
+    let WantedFile { url, file, max_bytes, target, replaces } = wanted;
     let expected = Expected::of(file)?;
     check_replaceable(target)?;
-    if target.exists() && overwrite == Overwrite::Deny && find_existing(wanted, output).is_none() {
+    if target.exists() && !replaces && find_existing(wanted, output).is_none() {
         return Err(CliError::other(
             format!("{} is there already, and is another file", shown_path(target)),
             "nothing was overwritten: pass --force to replace it, or -o to choose another name",
@@ -108,19 +99,19 @@ pub(crate) async fn download(
             "check the URL: the release lists a file that is gone",
         )
     })?;
-    let progress = Progress::start(output, &shown_name(&file.file_name), file.size.or(opened.length()));
+    let progress = start_progress(output, &shown_name(&file.file_name), file.size.or(opened.length()));
     let mut part = create_part(target)?;
     let hash = HashLane::start(expected);
     let mut size = 0;
     while let Some(chunk) = opened.chunk().await.map_err(failed)? {
         size += chunk.len() as u64;
-        progress.set(size);
+        progress.inc(chunk.len() as u64);
         // If the thread has failed, the digest is missing at the end.
         let _ = hash.chunks.send(chunk.clone()).await;
         part.write_all(&chunk).map_err(|error| CliError::file("written", target, error))?;
     }
     let received = hash.finish();
-    progress.end();
+    progress.finish_and_clear();
     check(file, size, received, expected).map_err(|error| {
         // Where a login is needed, forges send their page for it as if it were the file.
         let hint = "the server sent a web page: is the file public?";
@@ -136,20 +127,7 @@ fn failed(error: FetchError) -> CliError {
             ErrorKind::Verification,
             "it is not the file that was signed; where the index lists no size, --max-size sets the limit",
         ),
-        FetchError::Refused { .. }
-        | FetchError::Status { .. }
-        | FetchError::TimedOut { .. }
-        | FetchError::TooSlow { .. }
-        | FetchError::Broken { .. }
-        | FetchError::RateLimited { .. }
-        | FetchError::TokenRefused { .. }
-        | FetchError::NoSuchFile { .. }
-        | FetchError::NoSuchBranch { .. }
-        | FetchError::NotOnServer { .. }
-        | FetchError::Ambiguous { .. }
-        | FetchError::WebPage { .. } => {
-            (ErrorKind::Unreachable, "check the network and the URL, and try again")
-        }
+        _ => (ErrorKind::Unreachable, "check the network and the URL, and try again"),
     };
     CliError::new(kind, "the file could not be downloaded", hint).because(error)
 }
@@ -227,14 +205,12 @@ fn read_file(path: &Path, name: &str, output: Output, mut block: impl FnMut(&[u8
     let unreadable = |error| CliError::file("read", path, error);
     let mut file = File::open(path).map_err(unreadable)?;
     let length = file.metadata().map_err(unreadable)?.len();
-    let progress = Progress::start(output, name, Some(length));
-    let mut done = 0;
+    let progress = start_progress(output, name, Some(length));
     let size = for_each_block(&mut file, |bytes| {
         block(bytes);
-        done += bytes.len() as u64;
-        progress.set(done);
+        progress.inc(bytes.len() as u64);
     });
-    progress.end();
+    progress.finish_and_clear();
     size.map_err(unreadable)
 }
 
@@ -297,37 +273,20 @@ impl HashLane {
     }
 }
 
-/// A bar on a terminal; nothing elsewhere.
-struct Progress(Option<ProgressBar>);
-
-impl Progress {
-    fn start(output: Output, name: &str, size: Option<u64>) -> Self {
-        if !output.shows_progress() {
-            return Self(None);
-        }
-        let bar = size.map_or_else(ProgressBar::no_length, ProgressBar::new);
-        let template = match size {
-            Some(_) => "{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}",
-            None => "{msg} {spinner} {bytes} {bytes_per_sec}",
-        };
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
-        }
-        bar.set_message(name.to_owned());
-        Self(Some(bar))
+/// A bar on a terminal; a hidden one elsewhere.
+fn start_progress(output: Output, name: &str, size: Option<u64>) -> ProgressBar {
+    if !output.shows_progress() {
+        return ProgressBar::hidden();
     }
-
-    fn set(&self, position: u64) {
-        if let Some(bar) = &self.0 {
-            bar.set_position(position);
-        }
+    let bar = size.map_or_else(ProgressBar::no_length, ProgressBar::new);
+    let template = match size {
+        Some(_) => "{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}",
+        None => "{msg} {spinner} {bytes} {bytes_per_sec}",
+    };
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
     }
-
-    fn end(&self) {
-        if let Some(bar) = &self.0 {
-            bar.finish_and_clear();
-        }
-    }
+    bar.with_message(name.to_owned())
 }
 
 // Patterns with `*` for any characters and `?` for one, as in a shell. They match across directories as well.

@@ -26,9 +26,11 @@ use crate::{args::ProofArgs, settings::config_dir::read_bounded, settings::trust
 const WAYS_OUT: &str = "run it again in a minute, or ask the project. `--no-log-check` goes on without a proof, and without \
                         noticing a hidden revocation";
 
-/// What was shown of a release, and by whom.
+/// What was shown of a release, and by whom, and what its user wants to be proven.
 #[derive(Debug)]
 pub(crate) struct ShownState<'a> {
+    pub(crate) session: &'a Session,
+    pub(crate) wanted: &'a ProofArgs,
     pub(crate) artifact: &'a VerifiedArtifact,
     pub(crate) from: StateSource<'a>,
     /// The server's, the bundle's, or one that the user has.
@@ -60,13 +62,13 @@ impl StateSource<'_> {
 pub(crate) enum LogReport {
     /// The user did not want to know.
     NotChecked,
-    /// No staple is there.
-    Absent {
-        /// The policy that names a log all the same, if the release comes from a bundle.
-        wanted_by: Option<PolicySource>,
+    /// No staple is there, and no policy wants one.
+    Absent,
+    /// No staple is there that meets the policy. Only of a bundle.
+    Unmet {
+        why: String,
+        has_staple: bool,
     },
-    /// A staple is there, and does not meet the policy. Only of a bundle.
-    Unmet(String),
     Shown(Box<ShownFreshness>),
 }
 
@@ -82,41 +84,42 @@ pub(crate) struct ShownFreshness {
 impl LogReport {
     /// What was verified, with its staple.
     pub(crate) fn shown(&self) -> Option<&ShownFreshness> {
-        match self {
-            Self::NotChecked | Self::Absent { .. } | Self::Unmet(_) => None,
-            Self::Shown(shown) => Some(shown),
-        }
+        if let Self::Shown(shown) = self { Some(shown) } else { None }
     }
 }
 
 impl ShownState<'_> {
     /// Why a proof that is wanted is not there yet, if the log's next checkpoint can have it.
-    pub(crate) fn waits_for(&self, session: &Session, args: &ProofArgs) -> Result<Option<&str>, CliError> {
+    pub(crate) fn waits_for(&self) -> Result<Option<&str>, CliError> {
         let StateSource::Server { log, .. } = self.from else { return Ok(None) };
-        if args.no_log_check || self.staple.is_some() || !log.is_soon {
+        if self.wanted.no_log_check || self.staple.is_some() || !log.is_soon {
             return Ok(None);
         }
-        let chain = &self.artifact.chain;
-        let policy = choose(session, args, &chain.project, &chain.last().signers)?;
-        Ok(policy.and(log.no_staple.as_deref()))
+        Ok(self.choose_policy()?.and(log.no_staple.as_deref()))
     }
 
-    pub(crate) async fn check(self, session: &Session, args: &ProofArgs) -> Result<LogReport, CliError> {
-        if args.no_log_check {
+    fn choose_policy(&self) -> Result<Option<ChosenPolicy>, CliError> {
+        let chain = &self.artifact.chain;
+        choose(self.session, self.wanted, &chain.project, &chain.last().signers)
+    }
+
+    pub(crate) async fn check(self) -> Result<LogReport, CliError> {
+        if self.wanted.no_log_check {
             return Ok(LogReport::NotChecked);
         }
-        let chain = &self.artifact.chain;
         let trust = TrustFile::locate()?;
-        let policy = choose(session, args, &chain.project, &chain.last().signers)?;
-        let max_age = limit_age(session, args, &chain.project, policy.as_ref());
-        let is_demanded = args.max_age.is_some() || policy.as_ref().is_some_and(ChosenPolicy::is_own);
-        let staple = match self.find_staple(session, &trust, policy.as_ref(), args)? {
-            Some(staple) => staple,
-            None => return Ok(LogReport::Absent { wanted_by: policy.map(|policy| policy.source) }),
+        let policy = self.choose_policy()?;
+        let policy = policy.as_ref();
+        let max_age = limit_age(self.session, self.wanted, &self.artifact.chain.project, policy);
+        let is_demanded = self.wanted.max_age.is_some() || policy.is_some_and(ChosenPolicy::is_own);
+        let Some(staple) = self.find_staple(&trust, policy)? else {
+            return Ok(policy.map_or(LogReport::Absent, |policy| LogReport::Unmet {
+                why: format!("no proof is there, although {} names a log", policy.source.text()),
+                has_staple: false,
+            }));
         };
         // A policy decides itself which log counts. Without one, it must be the log that this computer knows.
         let key = if policy.is_some() { None } else { self.find_log(&trust)? };
-        let policy = policy.as_ref();
         let log_trust = match (policy, &key) {
             (Some(chosen), _) => LogTrust::Policy(&chosen.policy),
             (None, Some(key)) => LogTrust::Key(key),
@@ -127,14 +130,14 @@ impl ShownState<'_> {
             Ok(freshness) => freshness,
             Err(error) if self.is_only_unmet(&error) && !is_demanded => {
                 self.refuse_logged(&trust, policy, staple, time)?;
-                return Ok(LogReport::Unmet(error.to_string()));
+                return Ok(LogReport::Unmet { why: error.to_string(), has_staple: true });
             }
             Err(error) => return Err(self.refused(policy, error)),
         };
         let source = policy.map(|chosen| chosen.source.clone());
         let shown = ShownFreshness { staple, freshness, policy: source, max_age, now: time };
         self.check_state(&trust, &shown)?;
-        self.check_continuity(session, &trust, policy, &shown).await?;
+        self.check_continuity(&trust, policy, &shown).await?;
         self.check_signers(&shown)?;
         if self.from.network() == Network::Online || is_demanded {
             self.check_age(&shown)?;
@@ -145,10 +148,8 @@ impl ShownState<'_> {
     /// Finds the staple, which must be there with a policy.
     fn find_staple(
         &self,
-        session: &Session,
         trust: &TrustFile,
         policy: Option<&ChosenPolicy>,
-        args: &ProofArgs,
     ) -> Result<Option<Staple>, CliError> {
         let path = &self.artifact.path;
         let said = match (&self.staple, self.from) {
@@ -167,8 +168,8 @@ impl ShownState<'_> {
             (Some(policy), Network::Online) => {
                 Err(unproven(&format!("{} wants a log to show it", policy.source.text())))
             }
-            _ if args.max_age.is_some() => Err(unproven("--max-age wants a proof")),
-            _ if args.policy.is_some() => Err(unproven("--policy wants a proof")),
+            _ if self.wanted.max_age.is_some() => Err(unproven("--max-age wants a proof")),
+            _ if self.wanted.policy.is_some() => Err(unproven("--policy wants a proof")),
             (Some(policy), Network::Offline) if policy.is_own() => {
                 Err(unproven(&format!("{} wants a proof", policy.source.text())))
             }
@@ -176,9 +177,10 @@ impl ShownState<'_> {
                 let pinned =
                     trust.read()?.projects.get(&self.artifact.chain.project).and_then(|pin| pin.log.clone());
                 if let Some(log) = pinned {
-                    session.output.note(&format!(
+                    let output = self.session.output;
+                    output.note(&format!(
                         "{} the log {} has shown the state of this project before, and now it does not: {said}",
-                        session.output.bad("warning:"),
+                        output.bad("warning:"),
                         log.name()
                     ));
                 }
@@ -203,23 +205,11 @@ impl ShownState<'_> {
 
     /// Whether only cosignatures are missing. In an old bundle that means only that nothing is proven.
     fn is_only_unmet(&self, error: &StapleError) -> bool {
-        let is_unmet = match error {
-            StapleError::TooFewWitnesses(_) => true,
-            StapleError::Checkpoint(error) => {
-                matches!(error, CheckpointError::UnknownOrigin(_) | CheckpointError::NotSigned(_))
-            }
-            StapleError::SignersKey(_)
-            | StapleError::FromTheFuture { .. }
-            | StapleError::NotTheLastLeaf
-            | StapleError::NotInTheLog
-            | StapleError::Bits(_)
-            | StapleError::NotInTheMap(_)
-            | StapleError::OtherRelease
-            | StapleError::OtherIndex
-            | StapleError::OtherProject
-            | StapleError::Contradiction
-            | StapleError::OtherSigners => false,
-        };
+        let is_unmet = matches!(
+            error,
+            StapleError::TooFewWitnesses(_)
+                | StapleError::Checkpoint(CheckpointError::UnknownOrigin(_) | CheckpointError::NotSigned(_))
+        );
         is_unmet && self.from.network() == Network::Offline
     }
 
@@ -284,7 +274,6 @@ impl ShownState<'_> {
 
     async fn check_continuity(
         &self,
-        session: &Session,
         trust: &TrustFile,
         policy: Option<&ChosenPolicy>,
         shown: &ShownFreshness,
@@ -300,7 +289,7 @@ impl ShownState<'_> {
         let sighting = LogSighting { key, note, witnesses: &witnesses, is_timed, consistency };
         let project = &self.artifact.chain.project;
         let subject = LoggedProject { project, has_policy: policy.is_some() };
-        sighting.check(trust, client, subject, session.output).await
+        sighting.check(trust, client, subject, self.session.output).await
     }
 
     /// What a server shows now must be what its log says; a bundle can be older.
@@ -373,7 +362,7 @@ impl ShownFreshness {
 }
 
 /// What is said of those that have cosigned, if anything is (D213).
-pub(crate) fn shown_replaying(quorum: &QuorumCount) -> String {
+fn shown_replaying(quorum: &QuorumCount) -> String {
     match quorum.replaying {
         None => String::new(),
         Some(0) => ", none of which replays the rules".to_owned(),
@@ -432,15 +421,13 @@ impl LogReport {
         };
         match self {
             Self::NotChecked => vec![("not proven", format!("{unknown} (--no-log-check)"))],
-            Self::Absent { .. } if bundled_at.is_none() => {
+            Self::Absent if bundled_at.is_none() => {
                 vec![("not proven", format!("{unknown}: the server shows no log of its changes"))]
             }
-            Self::Absent { wanted_by: Some(source) } => {
-                vec![("log", without_proof(source)), ("not proven", unknown)]
-            }
-            Self::Absent { wanted_by: None } => vec![("not proven", unknown)],
-            Self::Unmet(why) => {
-                vec![("log", format!("a staple is there, but {why}")), ("not proven", unknown)]
+            Self::Absent => vec![("not proven", unknown)],
+            Self::Unmet { why, has_staple } => {
+                let there = if *has_staple { "a staple is there, but " } else { "" };
+                vec![("log", format!("{there}{why}")), ("not proven", unknown)]
             }
             Self::Shown(shown) => vec![("log", shown.text(project)), ("not proven", shown.not_proven())],
         }
@@ -448,18 +435,11 @@ impl LogReport {
 
     pub(crate) fn json(&self) -> Value {
         match self {
-            Self::Absent { wanted_by: Some(source) } => {
-                json!({"word": "none", "unmet": without_proof(source)})
-            }
-            Self::NotChecked | Self::Absent { wanted_by: None } => Value::Null,
-            Self::Unmet(why) => json!({"word": "none", "unmet": why}),
+            Self::NotChecked | Self::Absent => Value::Null,
+            Self::Unmet { why, .. } => json!({"word": "none", "unmet": why}),
             Self::Shown(shown) => shown.json(),
         }
     }
-}
-
-fn without_proof(source: &PolicySource) -> String {
-    format!("no proof is there, although {} names a log", source.text())
 }
 
 impl ShownFreshness {

@@ -134,7 +134,12 @@ impl LogSighting<'_> {
             ))),
             Err(NotContinued::Unknown(error)) => Err(error),
             Err(NotContinued::Contradiction(BadProof)) => {
-                Err(self.forked(pin, &does_not_continue(&from, &to)))
+                let fault = format!(
+                    "by the tiles that are shown, the log of size {} does not begin with the log of size {}. Either it has \
+                     forked, or the tiles were changed on the way",
+                    to.size, from.size
+                );
+                Err(self.forked(pin, &fault))
             }
         }
     }
@@ -183,14 +188,6 @@ impl LogSighting<'_> {
         .with_detail(SEEN_CHECKPOINT, json!(seen))
         .with_detail("shown_checkpoint", json!(shown))
     }
-}
-
-fn does_not_continue(from: &TreeHead, to: &TreeHead) -> String {
-    format!(
-        "by the tiles that are shown, the log of size {} does not begin with the log of size {}. Either it has forked, or \
-         the tiles were changed on the way",
-        to.size, from.size
-    )
 }
 
 fn indented(note: &str) -> String {
@@ -259,7 +256,7 @@ impl From<CliError> for NotContinued {
 pub(crate) struct LogTiles<'a> {
     client: &'a ServerClient,
     size: u64,
-    read: BTreeMap<(u8, u64), Vec<Hash>>,
+    read: BTreeMap<String, Vec<Hash>>,
 }
 
 impl<'a> LogTiles<'a> {
@@ -295,8 +292,9 @@ impl<'a> LogTiles<'a> {
         let level = u8::try_from(part.height / TILE_HEIGHT).expect("a tree is lower than 64");
         let rest = part.height % TILE_HEIGHT;
         let (begin, count) = (part.index << rest, 1_u64 << rest);
-        let number = begin / TILE_WIDTH;
-        let tile = self.tile(level, number).await?;
+        let there = self.size.checked_shr(TILE_HEIGHT * u32::from(level)).unwrap_or(0);
+        let name = TileName::new(TileKind::Hashes { level }, begin / TILE_WIDTH, there).to_string();
+        let tile = self.tile(&name).await?;
         let (begin, count) = (
             usize::try_from(begin % TILE_WIDTH).expect("below 256"),
             usize::try_from(count).unwrap_or(usize::MAX),
@@ -305,28 +303,19 @@ impl<'a> LogTiles<'a> {
         while hashes.len() > 1 {
             hashes = hashes.chunks_exact(2).map(|pair| node_hash(&pair[0], &pair[1])).collect();
         }
-        hashes.first().copied().ok_or_else(|| self.missing(level, number))
+        hashes.first().copied().ok_or_else(|| missing_tile(self.client, &name))
     }
 
-    async fn tile(&mut self, level: u8, number: u64) -> Result<Vec<Hash>, CliError> {
-        if let Some(known) = self.read.get(&(level, number)) {
+    async fn tile(&mut self, name: &str) -> Result<Vec<Hash>, CliError> {
+        if let Some(known) = self.read.get(name) {
             return Ok(known.clone());
         }
-        let bytes = self.client.log_tile(&self.name(level, number), TILE_BYTES).await?;
+        let bytes = self.client.log_tile(name, TILE_BYTES).await?;
         let hash = |bytes: &[u8]| bytes.try_into().ok().map(Hash::from_bytes);
         let hashes: Option<Vec<Hash>> = bytes.and_then(|bytes| bytes.chunks(HASH_BYTES).map(hash).collect());
-        let hashes = hashes.ok_or_else(|| self.missing(level, number))?;
-        self.read.insert((level, number), hashes.clone());
+        let hashes = hashes.ok_or_else(|| missing_tile(self.client, name))?;
+        self.read.insert(name.to_owned(), hashes.clone());
         Ok(hashes)
-    }
-
-    fn name(&self, level: u8, number: u64) -> String {
-        let there = self.size.checked_shr(TILE_HEIGHT * u32::from(level)).unwrap_or(0);
-        TileName::new(TileKind::Hashes { level }, number, there).to_string()
-    }
-
-    fn missing(&self, level: u8, number: u64) -> CliError {
-        missing_tile(self.client, &self.name(level, number))
     }
 }
 

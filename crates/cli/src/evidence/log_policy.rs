@@ -53,7 +53,8 @@ pub(crate) fn choose(
 ) -> Result<Option<ChosenPolicy>, CliError> {
     let own = signers.transparency();
     let demanded_max_age = own.and_then(|transparency| transparency.max_age());
-    if let Some(path) = find_file(session, args, project) {
+    let set = || session.config.policy_for(project).map(ClientConfigFile::resolve);
+    if let Some(path) = args.policy.clone().or_else(set) {
         let policy = read(&path)?;
         return Ok(Some(ChosenPolicy { policy, source: PolicySource::File(path), demanded_max_age }));
     }
@@ -113,8 +114,4 @@ pub(crate) fn read(path: &Path) -> Result<Policy, CliError> {
         )
         .because(error)
     })
-}
-
-fn find_file(session: &Session, args: &ProofArgs, project: &RepoPath) -> Option<PathBuf> {
-    args.policy.clone().or_else(|| session.config.policy_for(project).map(ClientConfigFile::resolve))
 }

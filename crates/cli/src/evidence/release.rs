@@ -3,10 +3,9 @@
 
 use countersign_api::state::StateResponse;
 use countersign_core::documents::index::{AssetName, ReleaseIndex};
-use countersign_core::documents::said::{EarlierObjections, ObjectionsFile, RebuildsFile};
 use countersign_core::documents::{layout, signed_request::Withdrawal};
 use countersign_core::proof::{bundle::Bundle, verify::Evidence};
-use countersign_core::rules::{place::check_place, reproduction::Reproduction};
+use countersign_core::rules::{place::check_place, reproduction::Reproduction, stored};
 use countersign_core::values::shown::{marked_name, plural, quoted, shown_text, shown_within};
 use countersign_core::values::{digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp};
 use countersign_explain::describe::{describe, release::ObjectionDescription};
@@ -84,7 +83,7 @@ pub(crate) fn require_evidence(shown: Shown) -> Result<ShownEvidence, CliError> 
         return Ok(ShownEvidence { shown, evidence });
     }
     let path = shown.subject().path();
-    if let Some(withdrawal) = find_withdrawal(&shown, path)? {
+    if let Some(withdrawal) = shown.read(|files| stored::withdrawal(files, path))? {
         return Err(CliError::unverified(
             format!("{path} was withdrawn {}", say_withdrawn(&shown, &withdrawal)),
             "its signers took it back before it was complete: look for another release",
@@ -132,7 +131,7 @@ pub(crate) fn find_release(shown: &Shown, path: &RepoPath) -> Result<Option<Show
 pub(crate) fn require_release(shown: &Shown, path: &RepoPath) -> Result<ShownRelease, CliError> {
     match find_release(shown, path)? {
         Some(release) => Ok(release),
-        None => Err(match find_withdrawal(shown, path)? {
+        None => Err(match shown.read(|files| stored::withdrawal(files, path))? {
             Some(withdrawal) => withdrawn(shown, &withdrawal),
             None => no_release(path),
         }),
@@ -168,26 +167,6 @@ pub(crate) fn no_release(path: &RepoPath) -> CliError {
         format!("the server has no {path}"),
         "check the name; `countersign pending` lists what waits for you",
     )
-}
-
-/// Finds who withdrew the release that was there, and why.
-pub(crate) fn find_withdrawal(shown: &Shown, path: &RepoPath) -> Result<Option<Withdrawal>, CliError> {
-    shown.parsed(&layout::withdrawal_of(path), Withdrawal::parse)
-}
-
-/// What signers said against a release.
-pub(crate) fn find_objections(shown: &Shown, path: &RepoPath) -> Result<ObjectionsFile, CliError> {
-    Ok(shown.parsed(&layout::objections_of(path), ObjectionsFile::parse)?.unwrap_or_default())
-}
-
-/// What builders state about a release.
-pub(crate) fn find_rebuilds(shown: &Shown, path: &RepoPath) -> Result<RebuildsFile, CliError> {
-    Ok(shown.parsed(&layout::rebuilds_of(path), RebuildsFile::parse)?.unwrap_or_default())
-}
-
-/// What signers said against contents that a release had before.
-pub(crate) fn find_earlier_objections(shown: &Shown, path: &RepoPath) -> Result<EarlierObjections, CliError> {
-    Ok(shown.parsed(&layout::earlier_objections_of(path), EarlierObjections::parse)?.unwrap_or_default())
 }
 
 /// Text from outside, whole: its length is bounded.

@@ -33,28 +33,22 @@ impl RepositoryView {
     /// Finds a project by its path, or by its last names, in any letter case.
     pub(crate) fn find_project(&self, name: &str) -> Result<RepoPath, CliError> {
         let wanted = format!("/{}", name.to_ascii_lowercase());
-        let fits = |folded: &str| format!("/{folded}").ends_with(&wanted);
-        let mut found: Vec<&RepoPath> = self
-            .head
-            .index
-            .projects()
-            .filter(|(folded, _)| fits(folded))
-            .map(|(_, project)| project)
-            .collect();
-        match (found.pop(), found.is_empty()) {
-            (Some(project), true) => Ok(project.clone()),
-            (Some(_), false) => Err(CliError::usage(
-                format!("{} can be more than one project", quoted(name)),
-                "name it in full, as in https/github.com/443/acme/app",
-            )),
-            (None, _) => {
-                let known: Vec<String> =
-                    self.head.index.projects().take(20).map(|(_, project)| project.to_string()).collect();
+        let projects = self.head.index.projects();
+        let found = projects.filter(|(folded, _)| format!("/{folded}").ends_with(&wanted));
+        let found: Vec<&RepoPath> = found.map(|(_, project)| project).collect();
+        match found.as_slice() {
+            [project] => Ok((*project).clone()),
+            [] => {
+                let known: Vec<String> = self.projects().iter().take(20).map(ToString::to_string).collect();
                 Err(CliError::usage(
                     format!("the repository has no project {}", quoted(name)),
                     format!("name one that it has, such as {}", known.join(", ")),
                 ))
             }
+            _ => Err(CliError::usage(
+                format!("{} can be more than one project", quoted(name)),
+                "name it in full, as in https/github.com/443/acme/app",
+            )),
         }
     }
 

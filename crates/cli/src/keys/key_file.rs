@@ -6,6 +6,7 @@ use ssh_key::encoding::{Decode, DecodePem as _, Reader, pem::PemLabel};
 use ssh_key::private::{Ed25519Keypair, Ed25519PrivateKey, KeypairData};
 use ssh_key::{Cipher, Kdf, KdfAlg, LineEnding, PrivateKey, encoding, public::Ed25519PublicKey};
 use thiserror::Error;
+use zeroize::Zeroizing;
 
 use crate::{keys::passphrase::SecretBytes, words::error::CliError};
 
@@ -259,7 +260,6 @@ impl Decode for Header {
 
 /// The rounds of newer versions of ssh-keygen: a fraction of a second, for everyone who guesses too.
 const BCRYPT_ROUNDS: u32 = 24;
-const SALT_BYTES: usize = 16;
 
 #[derive(Debug)]
 pub(crate) struct NewKey {
@@ -270,9 +270,9 @@ pub(crate) struct NewKey {
 
 /// Generates a key. Without a `passphrase` the private key is not encrypted.
 pub(crate) fn generate(comment: &str, passphrase: Option<&SecretBytes>) -> Result<NewKey, CliError> {
-    let seed = SecretBytes::new(random(Ed25519PrivateKey::BYTE_SIZE)?);
-    let private = Ed25519PrivateKey::try_from(seed.as_bytes()).map_err(unwritable)?;
-    let public = SecretKey::from_seed(private.as_ref()).public_key();
+    let seed = random()?;
+    let public = SecretKey::from_seed(&seed).public_key();
+    let private = Ed25519PrivateKey::from_bytes(&seed);
     let pair = Ed25519Keypair { public: Ed25519PublicKey(*public.as_bytes()), private };
     let key = PrivateKey::new(KeypairData::from(pair), comment).map_err(unwritable)?;
     let key = match passphrase {
@@ -283,22 +283,15 @@ pub(crate) fn generate(comment: &str, passphrase: Option<&SecretBytes>) -> Resul
     Ok(NewKey { private: SecretBytes::new(text.as_bytes().to_vec()), public })
 }
 
-/// A key that is never written to disk.
-pub(super) fn throw_away() -> Result<SecretKey, CliError> {
-    let seed = SecretBytes::new(random(Ed25519PrivateKey::BYTE_SIZE)?);
-    let seed = Ed25519PrivateKey::try_from(seed.as_bytes()).map_err(unwritable)?;
-    Ok(SecretKey::from_seed(seed.as_ref()))
-}
-
 fn encrypt(key: &PrivateKey, passphrase: &SecretBytes) -> Result<PrivateKey, CliError> {
-    let kdf = Kdf::Bcrypt { salt: random(SALT_BYTES)?, rounds: BCRYPT_ROUNDS };
+    let kdf = Kdf::Bcrypt { salt: random::<16>()?.to_vec(), rounds: BCRYPT_ROUNDS };
     let check = getrandom::u32().map_err(no_randomness)?;
     key.encrypt_with(Cipher::Aes256Ctr, kdf, check, passphrase.as_bytes()).map_err(unwritable)
 }
 
-pub(super) fn random(length: usize) -> Result<Vec<u8>, CliError> {
-    let mut bytes = vec![0; length];
-    getrandom::fill(&mut bytes).map_err(no_randomness)?;
+pub(super) fn random<const N: usize>() -> Result<Zeroizing<[u8; N]>, CliError> {
+    let mut bytes = Zeroizing::new([0; N]);
+    getrandom::fill(bytes.as_mut_slice()).map_err(no_randomness)?;
     Ok(bytes)
 }
 

@@ -81,8 +81,7 @@ fn read_seed(text: &str) -> Option<Zeroizing<[u8; 32]>> {
 
 /// A new ML-DSA-44 key: the text of its file, and the key under the name of the witness.
 pub(crate) fn generate_ml_dsa(name: &str) -> Result<(SecretBytes, MlDsaSecret), CliError> {
-    let random = SecretBytes::new(random(32)?);
-    let seed = Zeroizing::new(<[u8; 32]>::try_from(random.as_bytes()).expect("as many as were asked for"));
+    let seed = random()?;
     let encoded = Zeroizing::new(encode_base64(&Zeroizing::new([HEAD.as_slice(), seed.as_slice()].concat())));
     let (first, second) = encoded.split_at(LINE);
     let text = format!("{NAME}{name}\n{BEGIN}\n{first}\n{second}\n{END}\n");

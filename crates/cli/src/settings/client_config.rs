@@ -1,7 +1,10 @@
 //! The client's configuration file: which server, key and policy, for all projects, for a host or for one project.
 
-use std::{collections::BTreeMap, ops::Range, path::Path, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeMap, collections::BTreeSet, ops::Range, path::Path, path::PathBuf, time::Duration,
+};
 
+use clap::ValueEnum as _;
 use countersign_core::values::{path::RepoPath, shown::shown_text, time::parse_span};
 use countersign_server::operate::config::explain_unknown;
 use serde::{Deserialize, Deserializer};
@@ -15,13 +18,18 @@ const DISCOVERED: &str = "discovered";
 
 /// A server, and whose word it is that it should be asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct KnownServer<'a> {
-    pub(crate) address: &'a str,
+pub(crate) struct KnownServer {
+    pub(crate) address: String,
     /// The project whose signers file named it. `None` if the user did.
     pub(crate) named_by: Option<RepoPath>,
 }
 
-impl KnownServer<'_> {
+impl KnownServer {
+    /// A server that the user named.
+    pub(crate) fn named(address: &str) -> Self {
+        Self { address: address.to_owned(), named_by: None }
+    }
+
     pub(crate) fn is_at(&self, address: &str) -> bool {
         self.address.trim_end_matches('/') == address.trim_end_matches('/')
     }
@@ -95,9 +103,9 @@ impl TryFrom<String> for SetAge {
 
 impl ConfigEntry {
     /// The server of this entry, which is for `project` or for a host.
-    fn known_server(&self, project: Option<&RepoPath>) -> Option<KnownServer<'_>> {
-        let address = self.server.as_deref()?;
-        Some(KnownServer { address, named_by: project.filter(|_| self.discovered).cloned() })
+    fn known_server(&self, project: Option<&RepoPath>) -> Option<KnownServer> {
+        let named_by = project.filter(|_| self.discovered).cloned();
+        Some(KnownServer { address: self.server.clone()?, named_by })
     }
 
     /// Every setting of this entry.
@@ -149,13 +157,8 @@ pub(crate) enum Setting {
 }
 
 impl Setting {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Server => "server",
-            Self::Key => "key",
-            Self::Policy => "policy",
-            Self::MaxAge => "max-age",
-        }
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value().expect("every setting can be set").get_name().to_owned()
     }
 }
 
@@ -185,8 +188,8 @@ impl ClientConfig {
     }
 
     /// The server of the project that the path is in, else of its host, else of all projects.
-    pub(crate) fn server_for(&self, path: Option<&RepoPath>) -> Option<KnownServer<'_>> {
-        self.find(path, |entry| entry.known_server(path)).or(self.server_of_all())
+    pub(crate) fn server_for(&self, path: Option<&RepoPath>) -> Option<KnownServer> {
+        self.find(path, |entry| entry.known_server(path)).or_else(|| self.server_of_all())
     }
 
     /// Whether a server is set for this project itself, not for its host or for all.
@@ -194,8 +197,8 @@ impl ClientConfig {
         self.projects.get(project.as_str()).is_some_and(|entry| entry.server.is_some())
     }
 
-    fn server_of_all(&self) -> Option<KnownServer<'_>> {
-        self.server.as_deref().map(|address| KnownServer { address, named_by: None })
+    fn server_of_all(&self) -> Option<KnownServer> {
+        self.server.as_deref().map(KnownServer::named)
     }
 
     pub(crate) fn key_for(&self, path: Option<&RepoPath>) -> Option<&Path> {
@@ -226,22 +229,18 @@ impl ClientConfig {
     }
 
     /// Every server that is named here, each once.
-    pub(crate) fn all_servers(&self) -> Vec<KnownServer<'_>> {
+    pub(crate) fn all_servers(&self) -> Vec<KnownServer> {
         let of_hosts = self.servers.values().filter_map(|entry| entry.known_server(None));
         let of_projects = self
             .projects
             .iter()
             .filter_map(|(project, entry)| entry.known_server(RepoPath::parse(project).ok().as_ref()));
-        let mut found: Vec<KnownServer<'_>> = Vec::new();
         let mut all: Vec<_> = self.server_of_all().into_iter().chain(of_hosts).chain(of_projects).collect();
         // What the user named anywhere is the user's word everywhere.
         all.sort_by_key(|server| server.named_by.is_some());
-        for server in all {
-            if !found.iter().any(|other| other.address == server.address) {
-                found.push(server);
-            }
-        }
-        found
+        let mut addresses = BTreeSet::new();
+        all.retain(|server| addresses.insert(server.address.clone()));
+        all
     }
 
     pub(crate) fn projects(&self) -> impl Iterator<Item = RepoPath> {
@@ -337,8 +336,8 @@ impl ClientConfigFile {
                 SettingScope::Project(project) => entry_of(document, "projects", project.as_str()),
             };
             match to {
-                Some(text) => put(table, setting.name(), text),
-                None => drop(table.remove(setting.name())),
+                Some(text) => put(table, &setting.name(), text),
+                None => drop(table.remove(&setting.name())),
             }
             if setting == Setting::Server {
                 table.remove(DISCOVERED);
@@ -346,23 +345,11 @@ impl ClientConfigFile {
         })
     }
 
-    /// The server that a project was first met on, unless one is set for it or for all.
-    pub(crate) fn remember_server(
-        &self,
-        project: &RepoPath,
-        server: &KnownServer<'_>,
-    ) -> Result<(), CliError> {
-        if self.read()?.is_server_set(project) {
-            return Ok(());
-        }
-        self.set_server(project, server)
-    }
-
     /// The server of a project, whatever was set before.
-    pub(crate) fn set_server(&self, project: &RepoPath, server: &KnownServer<'_>) -> Result<(), CliError> {
+    pub(crate) fn set_server(&self, project: &RepoPath, server: &KnownServer) -> Result<(), CliError> {
         self.change(|document| {
             let table = entry_of(document, "projects", project.as_str());
-            put(table, Setting::Server.name(), server.address);
+            put(table, &Setting::Server.name(), &server.address);
             match server.named_by.is_some() {
                 true => drop(table.insert(DISCOVERED, value(true))),
                 false => drop(table.remove(DISCOVERED)),
@@ -403,18 +390,19 @@ fn entry_of<'a>(document: &'a mut DocumentMut, part: &str, name: &str) -> &'a mu
         table.set_implicit(true);
         Item::Table(table)
     });
-    if !part.is_table() {
-        let inline = std::mem::take(part).into_table().unwrap_or_default();
-        *part = Item::Table(inline);
-    }
-    let entries = part.as_table_mut().expect("made a table above");
-    let entry = entries.entry(name).or_insert_with(|| Item::Table(Table::new()));
+    let entry = make_table(part).entry(name).or_insert_with(|| Item::Table(Table::new()));
     if let Some(server) = entry.as_str().map(str::to_owned) {
         let mut table = Table::new();
-        table.insert(Setting::Server.name(), value(server));
+        table.insert(&Setting::Server.name(), value(server));
         *entry = Item::Table(table);
-    } else if !entry.is_table() {
-        *entry = Item::Table(std::mem::take(entry).into_table().unwrap_or_default());
     }
-    entry.as_table_mut().expect("made a table above")
+    make_table(entry)
+}
+
+/// The table that an item is or becomes.
+fn make_table(item: &mut Item) -> &mut Table {
+    if !item.is_table() {
+        *item = Item::Table(std::mem::take(item).into_table().unwrap_or_default());
+    }
+    item.as_table_mut().expect("made a table above")
 }

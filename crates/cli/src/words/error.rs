@@ -1,7 +1,7 @@
 //! Why a command failed, and what to do about it. The kind sets the exit code. Paths are shown as users type them.
 
 use std::ffi::{OsStr, OsString};
-use std::{env, error::Error, fmt, io, path::Path, path::PathBuf, process::ExitCode};
+use std::{env, error::Error as _, io, path::Path, path::PathBuf, process::ExitCode};
 
 use countersign_api::error_code::ErrorCode;
 use countersign_core::rules::decide::proposal::DropRefusal;
@@ -13,6 +13,7 @@ use countersign_store::{
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
+use thiserror::Error;
 
 /// The hint if a reason is too short or too long.
 pub(crate) const REASON_HINT: &str = "give a --reason of 1 to 1,000 characters";
@@ -47,7 +48,9 @@ pub(crate) enum ErrorKind {
     Incomplete = 10,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Error)]
+#[error("{message}")]
+#[must_use]
 pub(crate) struct CliError {
     kind: ErrorKind,
     message: String,
@@ -56,7 +59,7 @@ pub(crate) struct CliError {
     pub(crate) details: Map<String, Value>,
     /// The id of the server's answer, safe to show.
     pub(crate) request_id: Option<String>,
-    source: Option<Box<dyn Error + Send + Sync>>,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
 impl ErrorKind {
@@ -114,7 +117,6 @@ impl CliError {
     }
 
     /// Says in the hint which option named the file, if one of these arguments did, or else which variable.
-    #[must_use]
     pub(crate) fn naming_option(mut self, arguments: &[OsString]) -> Self {
         let Some(path) = self.details.get(FILE_DETAIL).and_then(Value::as_str).map(Path::new) else {
             return self;
@@ -123,71 +125,50 @@ impl CliError {
         let is_named = |value: &OsStr| {
             !value.is_empty() && (path.starts_with(value) || Path::new(value).parent() == Some(path))
         };
-        let options = arguments.iter().zip(arguments.iter().skip(1)).filter_map(|(option, value)| {
-            let option = option.to_str().filter(|option| option.starts_with('-'))?;
-            is_named(value).then_some(option)
+        let pairs = arguments.windows(2).map(|pair| (pair[0].clone(), pair[1].clone()));
+        let joined = arguments.iter().filter_map(|argument| argument.to_str()?.split_once('='));
+        let joined = joined.map(|(option, value)| (option.into(), value.into()));
+        let options = pairs.chain(joined).map(|given| ("-", given));
+        let variables = env::vars_os().map(|set| (VARIABLES, set));
+        let named = options.chain(variables).find_map(|(begin, (name, value)): (_, (OsString, OsString))| {
+            name.into_string().ok().filter(|name| name.starts_with(begin) && is_named(&value))
         });
-        let joined = arguments.iter().filter_map(|argument| {
-            let (option, value) = argument.to_str()?.split_once('=')?;
-            (option.starts_with('-') && is_named(OsStr::new(value))).then_some(option)
-        });
-        let named = options.chain(joined).next().map(shown_text);
-        let variable = || {
-            let own = |(name, value): (OsString, OsString)| {
-                let name = name.into_string().ok().filter(|name| name.starts_with(VARIABLES))?;
-                is_named(&value).then_some(name)
-            };
-            env::vars_os().find_map(own)
-        };
-        if let Some(name) = named.or_else(variable) {
-            self.hint = format!("{name} names it: {}", self.hint);
+        if let Some(name) = named {
+            self.hint = format!("{} names it: {}", shown_text(&name), self.hint);
         }
         self
     }
 
-    #[must_use]
-    pub(crate) fn because(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+    pub(crate) fn because(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
     }
 
-    #[must_use]
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = hint.into();
         self
     }
 
     /// Puts what is meant in the place of a word such as NAME in the hint, so that its commands can be pasted.
-    #[must_use]
     pub(crate) fn naming(mut self, word: &str, meant: &str) -> Self {
         let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '=');
-        let mut named = String::new();
-        let mut rest = self.hint.as_str();
-        while let Some(at) = rest.find(word) {
-            let (before, behind) = (&rest[..at], &rest[at + word.len()..]);
-            let stands_alone = !before.ends_with(is_part) && !behind.starts_with(is_part);
-            named.push_str(before);
-            named.push_str(if stands_alone { meant } else { word });
-            rest = behind;
-        }
-        self.hint = named + rest;
+        let stands_alone =
+            |before: &str, behind: &str| !before.ends_with(is_part) && !behind.starts_with(is_part);
+        self.hint = replace_where(&self.hint, word, meant, stands_alone);
         self
     }
 
     /// Says first whom it is about.
-    #[must_use]
     pub(crate) fn prefixed(mut self, whom: &str) -> Self {
         self.message = format!("{whom}: {}", self.message);
         self
     }
 
-    #[must_use]
     pub(crate) fn with_kind(mut self, kind: ErrorKind) -> Self {
         self.kind = kind;
         self
     }
 
-    #[must_use]
     pub(crate) fn with_details(mut self, details: impl Into<Value>) -> Self {
         if let Value::Object(details) = details.into() {
             self.details = details;
@@ -195,13 +176,11 @@ impl CliError {
         self
     }
 
-    #[must_use]
     pub(crate) fn with_detail(mut self, name: &str, value: Value) -> Self {
         self.details.insert(name.to_owned(), value);
         self
     }
 
-    #[must_use]
     pub(crate) fn with_request_id(mut self, id: Option<&str>) -> Self {
         self.request_id = id.map(str::to_owned);
         self
@@ -246,26 +225,14 @@ impl CliError {
     }
 }
 
-impl fmt::Display for CliError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl Error for CliError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.source.as_deref().map(|source| source as &(dyn Error + 'static))
-    }
-}
-
 fn causes_from<'e>(
-    first: Option<&'e (dyn Error + 'static)>,
-) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+    first: Option<&'e (dyn std::error::Error + 'static)>,
+) -> impl Iterator<Item = &'e (dyn std::error::Error + 'static)> {
     std::iter::successors(first, |error| (*error).source())
 }
 
 /// An error whose own text says all: its causes stay behind it.
-fn wrap(error: impl Error + Send + Sync + 'static, hint: &str) -> CliError {
+fn wrap(error: impl std::error::Error + Send + Sync + 'static, hint: &str) -> CliError {
     let message = error.to_string();
     // The text of `error` is the message already.
     let causes: Vec<String> = causes_from(error.source()).map(ToString::to_string).collect();
@@ -327,6 +294,25 @@ impl From<CheckError> for CliError {
             CheckError::Store(_) => wrap(error, "check the disk, and who may read the directory"),
         }
     }
+}
+
+/// Replaces a word wherever `is_meant` says so of the text before it and behind it.
+pub(crate) fn replace_where(
+    text: &str,
+    word: &str,
+    meaning: &str,
+    is_meant: impl Fn(&str, &str) -> bool,
+) -> String {
+    let (mut replaced, mut done) = (String::new(), 0);
+    for (at, _) in text.match_indices(word) {
+        let end = at + word.len();
+        if is_meant(&text[..at], &text[end..]) {
+            replaced.push_str(&text[done..at]);
+            replaced.push_str(meaning);
+            done = end;
+        }
+    }
+    replaced + &text[done..]
 }
 
 // The paths of files, as users see them.

@@ -27,6 +27,8 @@ pub(crate) struct Output {
     color: bool,
     /// Whether lists show whole keys and digests.
     full: bool,
+    /// Whether every question is answered with yes.
+    yes: bool,
 }
 
 impl Output {
@@ -40,12 +42,17 @@ impl Output {
                     && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
             }
         };
-        Self { json, quiet, color: color && !json, full: false }
+        Self { json, quiet, color: color && !json, full: false, yes: false }
     }
 
     /// An output whose lists show whole keys, if `full` says so.
     pub(crate) fn with_keys(self, full: bool) -> Self {
         Self { full, ..self }
+    }
+
+    /// An output whose questions are answered with yes, if `yes` says so.
+    pub(crate) fn with_yes(self, yes: bool) -> Self {
+        Self { yes, ..self }
     }
 
     /// A list in which signers are only read, with short keys (D54). What people decide on keeps whole keys.
@@ -60,7 +67,7 @@ impl Output {
 
     /// An output for work that shows nothing.
     pub(crate) fn silent() -> Self {
-        Self { json: true, quiet: true, color: false, full: false }
+        Self::new(true, true, ColorChoice::Never)
     }
 
     pub(crate) fn is_json(&self) -> bool {
@@ -79,24 +86,17 @@ impl Output {
 
     /// The result of a command: `text` for people, `value` where --json asks for it.
     pub(crate) fn result(&self, text: &str, value: &Value) -> Result<(), CliError> {
-        if self.json {
-            return print(&json_line(value));
-        }
-        if self.quiet {
-            return Ok(());
-        }
-        print(&self.lines(text))
+        if self.quiet && !self.json { Ok(()) } else { self.answer(text, value) }
     }
 
     /// A result that is what the command was asked for, so that --quiet does not silence it.
     pub(crate) fn answer(&self, text: &str, value: &Value) -> Result<(), CliError> {
-        if self.json { print(&json_line(value)) } else { print(&self.lines(text)) }
+        self.item(text, value).map(drop)
     }
 
     /// Prints one of many results, each on a line of its own; false once the reader is gone.
     pub(crate) fn item(&self, text: &str, value: &Value) -> Result<bool, CliError> {
-        let line = if self.json { json_line(value) } else { self.lines(text) };
-        write(&line)
+        write(&if self.json { json_line(value) } else { self.lines(text) })
     }
 
     /// What a person should know besides the result; never on standard output.
@@ -117,15 +117,43 @@ impl Output {
     pub(crate) fn line(&self, text: &str) {
         if !self.quiet && !self.json {
             // If the reader is gone, writing the result itself says so.
-            let _ = print(&self.lines(text));
+            let _ = write(&self.lines(text));
         }
     }
 
     /// Shows what a question is about. Where --yes has answered it, --quiet silences this too.
-    pub(crate) fn show_question(&self, text: &str, confirmation: Confirmation) {
-        if !self.quiet || confirmation == Confirmation::Ask {
+    pub(crate) fn show_question(&self, text: &str) {
+        if !self.quiet || !self.yes {
             self.show(text);
         }
+    }
+
+    /// Whether --yes has answered every question.
+    pub(crate) fn has_yes(&self) -> bool {
+        self.yes
+    }
+
+    /// Asks before something is done that signs or publishes. Only a plain `y` or `yes` goes on.
+    pub(crate) fn confirm(&self, question: &str) -> Result<(), CliError> {
+        if self.ask(question)? {
+            return Ok(());
+        }
+        Err(CliError::other("nothing was done: the question was not answered with yes", "run it again"))
+    }
+
+    /// Asks a question, unless --yes has answered it, and returns whether the answer is yes.
+    pub(crate) fn ask(&self, question: &str) -> Result<bool, CliError> {
+        if self.yes {
+            return Ok(true);
+        }
+        if !io::stdin().is_terminal() {
+            return Err(CliError::usage(
+                format!("{question} No one can be asked: standard input is not a terminal"),
+                "look at what is shown above, and pass --yes if that is what you want",
+            ));
+        }
+        let answer = read_answer(&format!("{question} [y/N] "), "pass --yes instead")?;
+        Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
     }
 
     /// What must be read also by those who like it quiet; never on standard output.
@@ -160,10 +188,10 @@ impl Output {
     pub(crate) fn error(&self, error: &CliError) {
         if self.json {
             // The reader may be gone; the exit code still speaks.
-            let _ = print(&json_line(&Self::error_to_json(error)));
+            let _ = write(&json_line(&Self::error_to_json(error)));
             return;
         }
-        let _ = io::stderr().write_all(self.lines(&self.describe_error(error)).as_bytes());
+        self.show(&self.describe_error(error));
     }
 
     /// An error for people, in several lines.
@@ -206,12 +234,7 @@ fn json_line(value: &Value) -> String {
     shown_json(&value.to_string()) + "\n"
 }
 
-/// Prints text. `countersign … | head` is no failure of ours.
-fn print(text: &str) -> Result<(), CliError> {
-    write(text).map(drop)
-}
-
-/// Writes text, and returns false once the reader is gone.
+/// Writes text, and returns false once the reader is gone: `countersign … | head` is no failure of ours.
 fn write(text: &str) -> Result<bool, CliError> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -307,39 +330,13 @@ impl OutputsArgs {
 
 // Questions to the person at the terminal.
 
-/// Decides whether a question is asked, or `--yes` has answered it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Confirmation {
-    Ask,
-    Given,
-}
-
-/// Asks before something is done that signs or publishes. Only a plain `y` or `yes` goes on.
-pub(crate) fn confirm(confirmation: Confirmation, question: &str) -> Result<(), CliError> {
-    if ask(confirmation, question)? {
-        return Ok(());
-    }
-    Err(CliError::other("nothing was done: the question was not answered with yes", "run it again"))
-}
-
-/// Asks a question, and returns whether the answer is yes.
-pub(crate) fn ask(confirmation: Confirmation, question: &str) -> Result<bool, CliError> {
-    if confirmation == Confirmation::Given {
-        return Ok(true);
-    }
-    if !io::stdin().is_terminal() {
-        return Err(CliError::usage(
-            format!("{question} No one can be asked: standard input is not a terminal"),
-            "look at what is shown above, and pass --yes if that is what you want",
-        ));
-    }
-    eprint!("{question} [y/N] ");
+/// The line behind the question, with its end; empty at the end of the input.
+fn read_answer(question: &str, hint: &str) -> Result<String, CliError> {
+    eprint!("{question}");
     let mut answer = String::new();
     let read = io::stderr().flush().and_then(|()| io::stdin().lock().read_line(&mut answer));
-    read.map_err(|error| {
-        CliError::other("the answer could not be read", "pass --yes instead").because(error)
-    })?;
-    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+    read.map_err(|error| CliError::other("the answer could not be read", hint).because(error))?;
+    Ok(answer)
 }
 
 /// Asks a person, on a terminal, until the answer can be used. `fallback` is taken if the answer is empty.
@@ -351,14 +348,10 @@ pub(crate) fn ask_text<T>(
 ) -> Result<T, CliError> {
     let shown = fallback.map(|fallback| format!(" [{}]", shown_text(fallback))).unwrap_or_default();
     loop {
-        eprint!("{question}{shown} ");
-        let mut answer = String::new();
-        let read = io::stderr().flush().and_then(|()| io::stdin().lock().read_line(&mut answer));
         let hint = "answer it, or pass the flag; --help lists them";
-        match read {
-            Ok(0) => return Err(CliError::usage("the question was not answered", hint)),
-            Ok(_) => {}
-            Err(error) => return Err(CliError::other("the answer could not be read", hint).because(error)),
+        let answer = read_answer(&format!("{question}{shown} "), hint)?;
+        if answer.is_empty() {
+            return Err(CliError::usage("the question was not answered", hint));
         }
         let answer = match (answer.trim(), fallback) {
             ("", Some(fallback)) => fallback,

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use countersign_core::values::{digest::Sha512, key::Signature, shown::shown_within};
 
 use crate::settings::config_dir::{is_free, refuse_link, refuse_links_below, write};
-use crate::{evidence::download::Overwrite, words::error::CliError, words::error::shown_path};
+use crate::words::error::{CliError, shown_path};
 
 /// The most characters of a comment, which is more than the longest path has.
 const COMMENT_CHARS: usize = 1_200;
@@ -37,11 +37,11 @@ impl ExportedFile {
     }
 }
 
-/// Checks that the directory can be written to, before anything is asked of a server.
-pub(super) fn check_free(dir: &Path, overwrite: Overwrite) -> Result<(), CliError> {
+/// Checks that the directory can be written to, before anything is asked of a server. `force`: files in it can be replaced.
+pub(super) fn check_free(dir: &Path, force: bool) -> Result<(), CliError> {
     refuse_link(dir)?;
     let is_free = is_free(dir).map_err(|error| CliError::file("used as a directory", dir, error))?;
-    if is_free || overwrite == Overwrite::Allow {
+    if is_free || force {
         return Ok(());
     }
     Err(CliError::usage(

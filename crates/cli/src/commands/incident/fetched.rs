@@ -251,7 +251,7 @@ impl Fetched {
     }
 
     async fn fetch_project(&mut self, client: &ServerClient, project: &RepoPath) -> Result<(), CliError> {
-        let Some(shown) = client.state(&layout::active_signers(project), StateQuestion::Path).await? else {
+        let Some(shown) = client.state(&layout::active_signers(project), &StateQuestion::Path).await? else {
             return Err(CliError::other(
                 format!("the server {} has no project {project}", client.address()),
                 "check its name, and --server: `countersign config` shows the servers and projects that are known here",

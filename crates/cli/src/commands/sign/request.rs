@@ -19,8 +19,8 @@ use crate::client::{submission::Submitted, targets::Target};
 use crate::evidence::carried::{SignedFile, check_output, mark_done, read, submit_all};
 use crate::evidence::review::{Review, describe_comparison};
 use crate::evidence::{comparison, comparison::Comparison, comparison::ForOpenpgp, proof, proof::Network};
+use crate::words::output::Several;
 use crate::words::{error::CliError, error::shown_path, table::when_text};
-use crate::words::{output, output::Confirmation, output::Several};
 use crate::{args::SignArgs, keys::PublicHalf, keys::SigningKey};
 use crate::{settings::config_dir::write, settings::trust::TrustFile};
 
@@ -115,8 +115,8 @@ impl Signing<'_> {
             ));
         }
         self.check_different(request, &description, &text)?;
-        session.output.show_question(&text, session.confirmation());
-        let is_wanted = output::ask(session.confirmation(), &review.question())?;
+        session.output.show_question(&text);
+        let is_wanted = session.output.ask(&review.question())?;
         Ok(is_wanted.then_some(Reviewed { to_sign, you, formats, comparison }))
     }
 
@@ -129,7 +129,7 @@ impl Signing<'_> {
     ) -> Result<(), CliError> {
         let Description::Release(release) = description else { return Ok(()) };
         let different = release.reproduction.as_ref().and_then(different_text);
-        let is_asked = self.session.confirmation() == Confirmation::Ask || self.args.despite_rebuilds;
+        let is_asked = !self.session.output.has_yes() || self.args.despite_rebuilds;
         let Some(different) = different.filter(|_| !is_asked) else { return Ok(()) };
         self.session.output.show(text);
         Err(CliError::unverified(

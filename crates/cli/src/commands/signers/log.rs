@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use countersign_core::{documents::transparency::Transparency, values::shown::shown_text};
 use serde_json::{Value, json};
 
-use crate::args::{GivenGroup, LogArgs, WITNESS_OPTIONS};
+use crate::args::{GivenGroup, LogArgs};
 use crate::words::error::CliError;
 
 /// A day: long enough for witnesses that are down, short enough that a hidden revocation comes to light.
@@ -90,13 +90,12 @@ impl LogDraft {
 
     /// Witnesses take the place of all that there were. A threshold alone changes that of an only group.
     fn set_witnesses(&mut self, args: &LogArgs) -> Result<(), CliError> {
-        let given = &args.witnesses.groups;
-        if !given.keys.is_empty() {
-            self.groups = given.in_groups(WITNESS_OPTIONS)?;
+        if !args.witnesses.0.is_empty() {
+            self.groups = args.witness_groups()?;
             self.max_age_seconds = self.max_age_seconds.or(Some(DEFAULT_MAX_AGE_SECONDS));
             return Ok(());
         }
-        match (given.thresholds.as_slice(), self.groups.as_mut_slice()) {
+        match (args.witness_threshold.as_slice(), self.groups.as_mut_slice()) {
             ([], _) => Ok(()),
             ([threshold], [only]) => {
                 only.threshold = *threshold;
@@ -118,9 +117,9 @@ pub(super) fn set_log(draft: &mut Option<LogDraft>, args: &LogArgs) -> Result<()
     if let Some(key) = &args.log {
         draft.get_or_insert_default().log.clone_from(key);
     }
-    let given = &args.witnesses.groups;
-    let lists = [given.keys.is_empty(), args.replaying.is_empty(), args.not_replaying.is_empty()];
-    let has_more = lists.contains(&false) || !given.thresholds.is_empty() || args.max_age.is_some();
+    let lists = [&args.replaying, &args.not_replaying].map(Vec::is_empty);
+    let has_witnesses = !args.witnesses.0.is_empty() || !args.witness_threshold.is_empty();
+    let has_more = lists.contains(&false) || has_witnesses || args.max_age.is_some();
     match draft {
         None if has_more => Err(CliError::usage(
             "there are witnesses or an age of proofs, but no log",

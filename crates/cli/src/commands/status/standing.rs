@@ -57,7 +57,7 @@ impl Begun<'_> {
 impl Status {
     /// The release at a path, or the signers that are proposed there. `None` where there are none.
     pub(super) fn find(shown: &Shown, path: &RepoPath) -> Result<Option<Self>, CliError> {
-        let Some(description) = describe(&shown.files, path).map_err(|error| shown.unusable(error))? else {
+        let Some(description) = shown.read(|files| describe(files, path))? else {
             return Ok(None);
         };
         if let Description::Release(release) = &description

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use countersign_api::event::EventFilter;
+use countersign_core::rules::{stored, stored::ReleaseState};
 use countersign_core::values::{digest::Sha512, path::RepoPath, shown::quoted};
-use countersign_core::{documents::layout, documents::layout::Signable, rules::stored::ReleaseState};
+use countersign_core::{documents::layout, documents::layout::Signable};
 use countersign_explain::{
     describe::Description,
     reproduction::{is_reproducible, lack_text, reproduction_text},
@@ -17,7 +18,7 @@ use crate::client::{
     ListenQuery, ServerClient, session::Session, state::Shown, state::find_vetoed, targets::Target,
 };
 use crate::commands::status::standing::{Status, not_found, not_pending};
-use crate::evidence::release::{find_withdrawal, release_again, say_withdrawn};
+use crate::evidence::release::{release_again, say_withdrawn};
 use crate::words::{error::CliError, error::ErrorKind, table::People};
 
 /// The pause after a look at a server that could not be reached.
@@ -74,7 +75,7 @@ async fn wait(
     let filter = EventFilter { prefix: Some(prefix.clone()), ..EventFilter::default() };
     let query = ListenQuery { filter, after: None };
     // First of all, so that nothing happens between a look and the next event.
-    let mut events = EventFeed::open(client, session.output, query, Gaps::Left).await?;
+    let mut events = EventFeed::open(client, query, Gaps::Left).await?;
     let (mut digest, mut told) = (None, None);
     loop {
         match look(client, path, subject, digest, wants_rebuilds).await {
@@ -173,7 +174,9 @@ fn lacks_rebuilds(path: &RepoPath, description: &Description, is_wanted: bool) -
 }
 
 fn gone_release(shown: &Shown, path: &RepoPath) -> Result<CliError, CliError> {
-    let Some(withdrawal) = find_withdrawal(shown, path)? else { return Ok(not_found(path)) };
+    let Some(withdrawal) = shown.read(|files| stored::withdrawal(files, path))? else {
+        return Ok(not_found(path));
+    };
     Ok(CliError::new(
         ErrorKind::Refused,
         format!("{path} was withdrawn {}", say_withdrawn(shown, &withdrawal)),
