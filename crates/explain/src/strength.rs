@@ -221,7 +221,8 @@ fn assess_act(file: &SignersFile, act: Act) -> ActStrength {
         alone: Vec::new(),
         needed: KeyCount { at_least, at_most },
         harmless_thefts: at_least.saturating_sub(1),
-        survivable_losses: count_survivable_losses(&ways),
+        survivable_losses: count_spare(ways.iter().map(|way| &way.groups), &BTreeSet::new())
+            .unwrap_or_default(),
         ways,
     };
     if at_least <= 1 {
@@ -232,12 +233,22 @@ fn assess_act(file: &SignersFile, act: Act) -> ActStrength {
     strength
 }
 
-/// Losses stop a way in its tightest group. With several ways, each has to be stopped; no loss counts in two of them,
-/// since a master key has no other role (D8).
-fn count_survivable_losses(ways: &[Way]) -> usize {
-    let spare = |group: &Group| group.signers.len().saturating_sub(group.threshold);
-    let to_stop = |way: &Way| way.groups.iter().map(spare).min().map_or(0, |spare| spare + 1);
-    ways.iter().map(to_stop).sum::<usize>().saturating_sub(1)
+/// How many keys can be lost besides those that are gone, any of them, before no way is open; `None` if none is. Losses stop a
+/// way in its tightest group. With several ways, each has to be stopped; no loss counts in two of them, since a master key
+/// has no other role (D8).
+pub(crate) fn count_spare(
+    ways: impl IntoIterator<Item = impl AsRef<[Group]>>,
+    gone: &BTreeSet<PublicKey>,
+) -> Option<usize> {
+    let spare_of = |group: &Group| {
+        let left = group.signers.iter().filter(|signer| !gone.contains(&signer.key)).count();
+        left.checked_sub(group.threshold)
+    };
+    let open = ways.into_iter().filter_map(|groups| {
+        groups.as_ref().iter().map(spare_of).try_fold(usize::MAX, |least, spare| Some(least.min(spare?)))
+    });
+    let to_stop: usize = open.map(|spare| spare + 1).sum();
+    to_stop.checked_sub(1)
 }
 
 fn collect_warnings(file: &SignersFile, strength: &Strength) -> Vec<Warning> {
