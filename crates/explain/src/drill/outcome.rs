@@ -30,14 +30,20 @@ pub struct DrillStep {
     pub text: String,
 }
 
-/// What one listed key allows, whatever the thresholds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What one listed key allows, whatever the thresholds; `Display` says what a thief can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Nuisance {
+    #[error("register releases under any name that is free, and wait for others to sign them")]
     RegisterReleases,
+    #[error("withdraw every release that still collects signatures")]
     WithdrawReleases,
+    #[error("object to every release, which all pages then show")]
     ObjectToReleases,
+    #[error("put another proposal in the place of yours, again and again")]
     ReplaceProposals,
+    #[error("begin a revocation of every release, which all pages then show")]
     BeginRevocations,
+    #[error("state that the source of every release gives something else, which all pages then show")]
     StateFalseRebuilds,
 }
 
@@ -49,23 +55,6 @@ pub struct DrillFault(pub String);
 impl DrillFault {
     pub(super) fn of(error: impl fmt::Display) -> Self {
         Self(error.to_string())
-    }
-}
-
-impl fmt::Display for Nuisance {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::RegisterReleases => {
-                "register releases under any name that is free, and wait for others to sign them"
-            }
-            Self::WithdrawReleases => "withdraw every release that still collects signatures",
-            Self::ObjectToReleases => "object to every release, which all pages then show",
-            Self::ReplaceProposals => "put another proposal in the place of yours, again and again",
-            Self::BeginRevocations => "begin a revocation of every release, which all pages then show",
-            Self::StateFalseRebuilds => {
-                "state that the source of every release gives something else, which all pages then show"
-            }
-        })
     }
 }
 
