@@ -61,7 +61,7 @@ pub fn foresee(file: &SignersFile, last: &BTreeMap<PublicKey, Timestamp>, now: T
 /// Foresees all acts to which one of the idle keys belongs.
 fn foresee_acts(file: &SignersFile, idle: &BTreeSet<PublicKey>) -> Vec<ActOutlook> {
     let ways = |act: Act| act.ways(file).map(|(_, groups)| groups).collect::<Vec<_>>();
-    let can_rotate = count_spare(&ways(Act::Rotate), idle).is_some();
+    let can_rotate = count_spare(ways(Act::Rotate), idle).is_some();
     let outlook = |act| {
         let ways = ways(act);
         let keys: BTreeSet<PublicKey> = ways.iter().flat_map(|groups| keys_of(groups)).collect();
