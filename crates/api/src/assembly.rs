@@ -9,55 +9,44 @@ const CHAIN_FRAME: [&str; 3] = ["{\"history\":{\"entries\":[", ",", "]}}"];
 /// The assembly of so many entries into one text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Assembly {
-    form: Form,
+    /// What stands before the first entry, between two, and behind the last.
+    frame: [&'static str; 3],
+    /// Whether the lines of each entry are indented, as in the file.
+    is_indented: bool,
     entries: usize,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
-    Document,
-    Chain,
 }
 
 impl Assembly {
     /// The history file of so many entries, one or more: byte for byte what `History::write` gives.
     pub fn document(entries: usize) -> Self {
-        Self { form: Form::Document, entries }
+        Self { frame: DOCUMENT_FRAME, is_indented: true, entries }
     }
 
     /// The chain of so many entries, one or more.
     pub fn chain(entries: usize) -> Self {
-        Self { form: Form::Chain, entries }
+        Self { frame: CHAIN_FRAME, is_indented: false, entries }
     }
 
     /// How long the text is.
     pub fn len(&self, facts: impl IntoIterator<Item = EntryFacts>) -> usize {
-        let bytes = |facts: EntryFacts| match self.form {
-            Form::Document => facts.assembled_bytes,
-            Form::Chain => facts.stored_bytes,
-        };
-        let [beginning, between, end] = self.frame().map(str::len);
+        let bytes =
+            |facts: EntryFacts| if self.is_indented { facts.assembled_bytes } else { facts.stored_bytes };
+        let [beginning, between, end] = self.frame.map(str::len);
         let entries: usize = facts.into_iter().map(bytes).sum();
         beginning + entries + self.entries.saturating_sub(1) * between + end
     }
 
     /// Appends the entry of this number, counted from 1, with what belongs before and behind it.
     pub fn append(&self, number: usize, stored: &[u8], out: &mut Vec<u8>) {
-        let [beginning, between, end] = self.frame().map(str::as_bytes);
+        let [beginning, between, end] = self.frame.map(str::as_bytes);
         out.extend_from_slice(if number == 1 { beginning } else { between });
-        match self.form {
-            Form::Document => append_indented(stored, out),
-            Form::Chain => out.extend_from_slice(stored),
+        if self.is_indented {
+            append_indented(stored, out)
+        } else {
+            out.extend_from_slice(stored)
         }
         if number == self.entries {
             out.extend_from_slice(end);
-        }
-    }
-
-    fn frame(&self) -> [&'static str; 3] {
-        match self.form {
-            Form::Document => DOCUMENT_FRAME,
-            Form::Chain => CHAIN_FRAME,
         }
     }
 }

@@ -443,18 +443,8 @@ pub fn find_newest<'a, T>(
 /// Compares names, with numbers in them compared as numbers. Only equal names are equal.
 pub fn compare_versions(left: &str, right: &str) -> Ordering {
     let start = count_common(left.as_bytes(), right.as_bytes());
-    let (mut a, mut b) = (&left.as_bytes()[start..], &right.as_bytes()[start..]);
-    loop {
-        let ((token_a, rest_a), (token_b, rest_b)) = (split_token(a), split_token(b));
-        let order = token_a.compare(&token_b);
-        if order.is_ne() {
-            return order;
-        }
-        if matches!(token_a, Token::End) {
-            return left.cmp(right);
-        }
-        (a, b) = (rest_a, rest_b);
-    }
+    let [a, b] = [left, right].map(|name| pieces(&name.as_bytes()[start..]));
+    a.cmp(b).then_with(|| left.cmp(right))
 }
 
 /// How much two names have in common, up to the end of a piece. A digit or a hyphen never ends a piece.
@@ -464,52 +454,46 @@ fn count_common(a: &[u8], b: &[u8]) -> usize {
     a[..common].iter().rposition(is_whole).map_or(0, |last| last + 1)
 }
 
-/// A piece of a name. Comparing piece by piece gives a total order, which sorting needs.
-enum Token<'a> {
+/// A piece of a name. Comparing piece by piece, the smaller one above, gives a total order, which sorting needs.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Piece<'a> {
     /// The hyphen of `-rc1` and `-beta`, or a tilde. Such a version comes before the one that ends here.
     BeforeTheRelease,
     End,
     Hyphen,
-    /// A number without leading zeros.
-    Number(&'a [u8]),
-    Byte(u8),
+    /// A byte, or a number without leading zeros, of which the longer one is the greater. `first` is the byte; a number ranks
+    /// where its first digit would, as `0`.
+    Text {
+        first: u8,
+        digits: usize,
+        number: &'a [u8],
+    },
 }
 
-impl Token<'_> {
-    fn compare(&self, other: &Self) -> Ordering {
-        match (self, other) {
-            // The longer number is the greater.
-            (Self::Number(a), Self::Number(b)) => a.len().cmp(&b.len()).then_with(|| a.cmp(b)),
-            (a, b) => a.rank().cmp(&b.rank()),
-        }
-    }
-
-    /// A number ranks where its first digit would.
-    fn rank(&self) -> (u8, u8) {
-        match self {
-            Self::BeforeTheRelease => (0, 0),
-            Self::End => (1, 0),
-            Self::Hyphen => (2, 0),
-            Self::Number(_) => (3, b'0'),
-            Self::Byte(byte) => (3, *byte),
-        }
-    }
+/// The pieces of a name, with the end as the last.
+fn pieces(name: &[u8]) -> impl Iterator<Item = Piece<'_>> {
+    let mut rest = Some(name);
+    std::iter::from_fn(move || {
+        let (piece, behind) = split_piece(rest?);
+        rest = (piece != Piece::End).then_some(behind);
+        Some(piece)
+    })
 }
 
-fn split_token(text: &[u8]) -> (Token<'_>, &[u8]) {
+fn split_piece(text: &[u8]) -> (Piece<'_>, &[u8]) {
     match text {
-        [] => (Token::End, text),
-        [b'~', rest @ ..] => (Token::BeforeTheRelease, rest),
+        [] => (Piece::End, text),
+        [b'~', rest @ ..] => (Piece::BeforeTheRelease, rest),
         [b'-', rest @ ..] if rest.first().is_some_and(u8::is_ascii_alphabetic) => {
-            (Token::BeforeTheRelease, rest)
+            (Piece::BeforeTheRelease, rest)
         }
-        [b'-', rest @ ..] => (Token::Hyphen, rest),
+        [b'-', rest @ ..] => (Piece::Hyphen, rest),
         [digit, ..] if digit.is_ascii_digit() => {
             let end = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
             let (number, rest) = text.split_at(end);
-            let zeros = number.iter().take_while(|byte| **byte == b'0').count();
-            (Token::Number(&number[zeros..]), rest)
+            let number = &number[number.iter().take_while(|byte| **byte == b'0').count()..];
+            (Piece::Text { first: b'0', digits: number.len(), number }, rest)
         }
-        [byte, rest @ ..] => (Token::Byte(*byte), rest),
+        [first, rest @ ..] => (Piece::Text { first: *first, digits: 0, number: &[] }, rest),
     }
 }

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use countersign_core::documents::{fields::parse_by_any_path, history::History, layout};
+use countersign_core::json_fields;
 use countersign_core::log::tree::{Hash, parse_hash, write_hash};
 use countersign_core::proof::{bundle::Bundle, bundle::Staple, state::State, state::StateSubject};
+use countersign_core::rules::{snapshot::ReadError, snapshot::Snapshot, stored};
 use countersign_core::values::json::{Field, FromField as _, Json, ParseError};
-use countersign_core::values::{digest::Sha512, path::RepoPath, time::Timestamp, verifier_key::VerifierKey};
-use countersign_core::{documents::fields::parse_by_any_path, documents::history::History, json_fields};
+use countersign_core::values::verifier_key::VerifierKey;
+use countersign_core::values::{bounds::LIST_ENTRIES, digest::Sha512, path::RepoPath, time::Timestamp};
 use serde::{Serialize, Serializer};
 
 use crate::catalogue::ListedRelease;
@@ -65,6 +68,30 @@ pub struct DroppedReleases {
     pub releases: Vec<RepoPath>,
     /// Whether there are more.
     pub more: bool,
+}
+
+/// How many collecting releases are looked at for signatures. A project can have ten times as many.
+const MOST_LOOKED_AT: usize = 1_000;
+
+impl DroppedReleases {
+    /// Lists the collecting releases of a project that have signatures. Signers that are proposed would drop these
+    /// signatures (D16); if none are proposed, the list is empty.
+    pub fn of(snapshot: &impl Snapshot, project: &RepoPath) -> Result<Self, ReadError> {
+        let mut dropped = Self::default();
+        if !snapshot.contains(&layout::pending_signers(project)) {
+            return Ok(dropped);
+        }
+        for (looked_at, index) in snapshot.collecting_indexes(project).into_iter().enumerate() {
+            if dropped.releases.len() == LIST_ENTRIES || looked_at == MOST_LOOKED_AT {
+                dropped.more = true;
+                break;
+            }
+            if !stored::collected_signatures(snapshot, &index)?.entries.is_empty() {
+                dropped.releases.push(index);
+            }
+        }
+        Ok(dropped)
+    }
 }
 
 /// The fields of the answer as its schema lists them. The bundle is the last of them.

@@ -58,12 +58,12 @@ pub fn play(file: &SignersFile, question: &DrillQuestion, now: Timestamp) -> Res
         DrillAttempt { is_stopped_by_owners, ..attempt }
     };
     let try_all = |stage: &Stage| Act::of(file).map(|act| try_thief(stage, act)).collect();
-    let rotated = stage.rotate_team(&everyone, &gone, &thieves).1;
+    let (rotation, rotated) = stage.rotate_team(&everyone, &gone, &thieves);
     Ok(Drill {
         team: Act::of(file).map(try_team).collect(),
         thief: if is_stolen { try_all(&stage) } else { Vec::new() },
         nuisances: stage.list_nuisances(&thieves),
-        thief_after_rotation: rotated.filter(|_| is_stolen).map(|stage| try_all(&stage)),
+        thief_after_rotation: (is_stolen && rotation.succeeds).then(|| try_all(&rotated)),
     })
 }
 

@@ -541,11 +541,10 @@ fn plan_removal(file: &SignersFile, keys: &BTreeSet<PublicKey>) -> KeyRemoval {
     for role in Role::ALL {
         let groups = file.explicit_groups(role).unwrap_or_default();
         for (i, group) in groups.iter().enumerate() {
-            let left: BTreeSet<PublicKey> =
-                group.signers.iter().map(|signer| signer.key).filter(|key| !keys.contains(key)).collect();
-            if left.len() < group.threshold {
+            let left = group.signers.iter().filter(|signer| !keys.contains(&signer.key)).count();
+            if left < group.threshold {
                 let number = (groups.len() > 1).then_some(i + 1);
-                shortages.push(KeyShortage { role, number, threshold: group.threshold, left: left.len() });
+                shortages.push(KeyShortage { role, number, threshold: group.threshold, left });
             }
         }
     }

@@ -1,11 +1,11 @@
 //! Keys that no one has used for long, and what it would mean if they were lost (D141).
 
-use std::{borrow::Cow, collections::BTreeMap, collections::BTreeSet, fmt, time::Duration};
+use std::{collections::BTreeMap, collections::BTreeSet, fmt, time::Duration};
 
-use countersign_core::documents::signers::{Group, Signer, SignersFile, keys_of};
+use countersign_core::documents::signers::{Signer, SignersFile, keys_of};
 use countersign_core::values::{key::PublicKey, shown::plural, time::Timestamp};
 
-use crate::strength::Act;
+use crate::strength::{Act, count_spare};
 
 /// A key that has not signed for so long is idle.
 pub const IDLE_AFTER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -61,7 +61,7 @@ pub fn foresee(file: &SignersFile, last: &BTreeMap<PublicKey, Timestamp>, now: T
 /// Foresees all acts to which one of the idle keys belongs.
 fn foresee_acts(file: &SignersFile, idle: &BTreeSet<PublicKey>) -> Vec<ActOutlook> {
     let ways = |act: Act| act.ways(file).map(|(_, groups)| groups).collect::<Vec<_>>();
-    let can_rotate = count_spare(&ways(Act::Rotate), idle).is_some();
+    let can_rotate = count_spare(ways(Act::Rotate), idle).is_some();
     let outlook = |act| {
         let ways = ways(act);
         let keys: BTreeSet<PublicKey> = ways.iter().flat_map(|groups| keys_of(groups)).collect();
@@ -76,21 +76,6 @@ impl ActOutlook {
     pub fn is_alarming(&self) -> bool {
         self.spare.is_none_or(|spare| spare == 0)
     }
-}
-
-/// How many keys can be lost besides those that are gone, any of them. No loss counts in two ways, since a master key has
-/// no other role (D8).
-fn count_spare(ways: &[Cow<'_, [Group]>], gone: &BTreeSet<PublicKey>) -> Option<usize> {
-    let spare_of = |group: &Group| {
-        let left: BTreeSet<PublicKey> =
-            group.signers.iter().map(|signer| signer.key).filter(|key| !gone.contains(key)).collect();
-        left.len().checked_sub(group.threshold)
-    };
-    let open = ways.iter().filter_map(|groups| {
-        groups.iter().map(spare_of).try_fold(usize::MAX, |least, spare| Some(least.min(spare?)))
-    });
-    let to_stop: usize = open.map(|spare| spare + 1).sum();
-    to_stop.checked_sub(1)
 }
 
 /// Says the outlook, as in `to rotate the signers: 3 of 5 keys have not signed for a year: losing one more key locks

@@ -4,9 +4,10 @@ use std::{collections::BTreeSet, fmt, time::Duration};
 
 use countersign_core::values::{shown::quoted, verifier_key::VerifierKey};
 use countersign_core::{documents::transparency::Transparency, log::policy::Tolerance};
+use thiserror::Error;
 
 use crate::words::{
-    shown_age, shown_replaying_count, shown_verifier_key, shown_witness_count, shown_witness_group,
+    any_text, shown_age, shown_replaying_count, shown_verifier_key, shown_witness_count, shown_witness_group,
 };
 
 /// A log says at least so often that it is still there; more often is hard on its witnesses.
@@ -20,22 +21,49 @@ pub struct LogStrength {
     pub tolerance: Option<Tolerance>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What the log and its witnesses do not withstand; `Display` says it in a sentence.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LogWarning {
+    #[error(
+        "the log has no witnesses: it alone can show different people different states, and no proof has a time"
+    )]
     NoWitnesses,
+    #[error(
+        "the log has one witness: while it is down, no one gets a fresh proof, and it can deceive together with the log"
+    )]
     OneWitness,
     /// Two sets of witnesses that have none in common are both enough.
+    #[error(
+        "{} of {} are enough: the log alone can show different people different states, each to other witnesses; \
+         require more than half of a group", .0.needed, shown_witness_count(.0.witnesses)
+    )]
     LogAloneSplits(Tolerance),
-    /// No witness that is said to replay the rules has to have cosigned.
-    LogAloneLies {
-        /// Whether the signers file names a witness that replays the rules.
-        has_replaying: bool,
-    },
+    /// No witness that is said to replay the rules has to have cosigned. `has_replaying`: the signers file names one that does.
+    #[error(
+        "{}: the log alone can sign a state that its commits do not give, and witnesses that only check that the log \
+         grows cosign it; `signers edit --replaying` names witnesses that replay the rules, as `countersign witness` does",
+        if *has_replaying {
+            "witnesses that do not replay the rules are enough"
+        } else {
+            "no witness is said to replay the rules"
+        }
+    )]
+    LogAloneLies { has_replaying: bool },
     /// There is more than one witness, and each is needed at some place.
+    #[error("if one witness is down, no one gets a fresh proof")]
     NoneMayBeDown,
     /// A witness whose name has the host of the log's name.
+    #[error(
+        "the witness {} has the host of the log's name: if the same people run both, it adds nothing",
+        quoted(.0.name())
+    )]
     OwnWitness(VerifierKey),
+    #[error(
+        "a proof can be only {} old: a log that is silent for longer, or witnesses that lag, stop all downloads",
+        shown_age(*.0)
+    )]
     ShortAge(Duration),
+    #[error("a proof can be {} old: a revocation can be hidden from someone for that long", shown_age(*.0))]
     LongAge(Duration),
 }
 
@@ -88,10 +116,7 @@ impl LogStrength {
 
     /// How many witnesses can be down, whichever they are.
     pub fn outage_text(&self) -> String {
-        match self.tolerance.map_or(0, |tolerance| tolerance.may_be_down) {
-            0 => "none".to_owned(),
-            count => format!("any {count}"),
-        }
+        any_text(self.tolerance.map_or(0, |tolerance| tolerance.may_be_down))
     }
 }
 
@@ -120,53 +145,5 @@ impl fmt::Display for LogStrength {
         }
         writeln!(f, "who can show different people different states: {}", self.collusion_text())?;
         write!(f, "who can show everyone a false state, as one without a revocation: {}", self.lie_text())
-    }
-}
-
-impl fmt::Display for LogWarning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoWitnesses => f.write_str(
-                "the log has no witnesses: it alone can show different people different states, and no proof has a time",
-            ),
-            Self::OneWitness => f.write_str(
-                "the log has one witness: while it is down, no one gets a fresh proof, and it can deceive together with the log",
-            ),
-            Self::LogAloneSplits(Tolerance { needed, witnesses, .. }) => write!(
-                f,
-                "{needed} of {} are enough: the log alone can show different people different states, each to other \
-                 witnesses; require more than half of a group",
-                shown_witness_count(*witnesses)
-            ),
-            Self::LogAloneLies { has_replaying } => write!(
-                f,
-                "{}: the log alone can sign a state that its commits do not give, and witnesses that only check that the log \
-                 grows cosign it; `signers edit --replaying` names witnesses that replay the rules, as `countersign witness` \
-                 does",
-                if *has_replaying {
-                    "witnesses that do not replay the rules are enough"
-                } else {
-                    "no witness is said to replay the rules"
-                }
-            ),
-            Self::NoneMayBeDown => {
-                f.write_str("if one witness is down, no one gets a fresh proof")
-            }
-            Self::OwnWitness(key) => write!(
-                f,
-                "the witness {} has the host of the log's name: if the same people run both, it adds nothing",
-                quoted(key.name())
-            ),
-            Self::ShortAge(age) => write!(
-                f,
-                "a proof can be only {} old: a log that is silent for longer, or witnesses that lag, stop all downloads",
-                shown_age(*age)
-            ),
-            Self::LongAge(age) => write!(
-                f,
-                "a proof can be {} old: a revocation can be hidden from someone for that long",
-                shown_age(*age)
-            ),
-        }
     }
 }

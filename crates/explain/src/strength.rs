@@ -4,8 +4,10 @@ use std::{borrow::Cow, cmp::Reverse, collections::BTreeMap, collections::BTreeSe
 
 use countersign_core::documents::signers::{Group, Role, Signer, SignersFile, keys_of};
 use countersign_core::{rules::quorum, values::key::PublicKey, values::other_format::OtherFormat};
+use thiserror::Error;
 
-use crate::{log_strength::LogStrength, log_strength::LogWarning, words::shown_groups, words::shown_signers};
+use crate::log_strength::{LogStrength, LogWarning};
+use crate::words::{any_text, shown_groups, shown_signers};
 
 /// How many entries of groups a search looks at before it settles for bounds: a fraction of a second.
 const MAX_SEARCH_WORK: usize = 1_000_000;
@@ -64,37 +66,46 @@ pub struct KeyCount {
     pub at_most: usize,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What a signers file does not withstand; `Display` says it in a sentence.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Warning {
     /// Each of these keys releases, rotates or reproduces alone. Revoking alone is as intended (D20).
+    #[error("one stolen key is enough to {}: {}", .0, shown_signers(.1))]
     OneKeyIsEnough(Act, Vec<Signer>),
     /// Rotating takes fewer keys than releasing, and a rotation decides who releases.
-    RotationIsEasier {
-        rotate: KeyCount,
-        release: KeyCount,
-    },
+    #[error("those who rotate the signers decide who releases; that takes {rotate}, not {release}")]
+    RotationIsEasier { rotate: KeyCount, release: KeyCount },
     /// Losing any of these keys stops the act; `for_ever` if, for some of them, no rotation helps.
-    OneLossBlocks {
-        act: Act,
-        keys: Vec<Signer>,
-        for_ever: bool,
-    },
+    #[error(
+        "one lost key makes it impossible to {act}, {}: {}",
+        if *for_ever { "for ever" } else { "until the signers are rotated" }, shown_signers(keys)
+    )]
+    OneLossBlocks { act: Act, keys: Vec<Signer>, for_ever: bool },
     /// Losing any of these builders' keys keeps new releases from being reproduced, and clients refuse them until then.
+    #[error(
+        "one lost key keeps new releases from being reproduced, so clients refuse them until the signers are rotated: {}",
+        shown_signers(.0)
+    )]
     OneLossRefusesReleases(Vec<Signer>),
     /// These keys release and administrate: stealing one is a step towards both.
+    #[error("not independent, both artifact signer and admin: {}", shown_signers(.0))]
     NotIndependent(Vec<Signer>),
+    #[error("there are no master keys: if the admins lose their keys, nothing can be rotated")]
     NoMasterKeys,
     /// Rotations wait, and no one can veto them meanwhile (D130).
+    #[error("rotations wait, but without master keys no one can veto one meanwhile")]
     NoVeto,
     /// Keys that people have to recognise by their letters alone.
+    #[error("without a name: {}", shown_keys(.0))]
     NoNames(Vec<PublicKey>),
     /// Signers are asked for this format, and in a group too few of them have a key that can sign so.
-    FormatOutOfReach {
-        format: OtherFormat,
-        group: Group,
-        able: usize,
-    },
+    #[error(
+        "FIDO keys cannot sign for {format}: {able} of the {} keys in a group that needs {} can, so no export for \
+         {format} will have enough", group.signers.len(), group.threshold
+    )]
+    FormatOutOfReach { format: OtherFormat, group: Group, able: usize },
     /// A warning about the log and its witnesses.
+    #[error(transparent)]
     Log(LogWarning),
 }
 
@@ -221,7 +232,8 @@ fn assess_act(file: &SignersFile, act: Act) -> ActStrength {
         alone: Vec::new(),
         needed: KeyCount { at_least, at_most },
         harmless_thefts: at_least.saturating_sub(1),
-        survivable_losses: count_survivable_losses(&ways),
+        survivable_losses: count_spare(ways.iter().map(|way| &way.groups), &BTreeSet::new())
+            .unwrap_or_default(),
         ways,
     };
     if at_least <= 1 {
@@ -232,12 +244,22 @@ fn assess_act(file: &SignersFile, act: Act) -> ActStrength {
     strength
 }
 
-/// Losses stop a way in its tightest group. With several ways, each has to be stopped; no loss counts in two of them,
-/// since a master key has no other role (D8).
-fn count_survivable_losses(ways: &[Way]) -> usize {
-    let spare = |group: &Group| group.signers.len().saturating_sub(group.threshold);
-    let to_stop = |way: &Way| way.groups.iter().map(spare).min().map_or(0, |spare| spare + 1);
-    ways.iter().map(to_stop).sum::<usize>().saturating_sub(1)
+/// How many keys can be lost besides those that are gone, any of them, before no way is open; `None` if none is. Losses stop a
+/// way in its tightest group. With several ways, each has to be stopped; no loss counts in two of them, since a master key
+/// has no other role (D8).
+pub(crate) fn count_spare(
+    ways: impl IntoIterator<Item = impl AsRef<[Group]>>,
+    gone: &BTreeSet<PublicKey>,
+) -> Option<usize> {
+    let spare_of = |group: &Group| {
+        let left = group.signers.iter().filter(|signer| !gone.contains(&signer.key)).count();
+        left.checked_sub(group.threshold)
+    };
+    let open = ways.into_iter().filter_map(|groups| {
+        groups.as_ref().iter().map(spare_of).try_fold(usize::MAX, |least, spare| Some(least.min(spare?)))
+    });
+    let to_stop: usize = open.map(|spare| spare + 1).sum();
+    to_stop.checked_sub(1)
 }
 
 fn collect_warnings(file: &SignersFile, strength: &Strength) -> Vec<Warning> {
@@ -416,54 +438,11 @@ impl fmt::Display for ActStrength {
             [] => writeln!(f, "  alone: no one")?,
             alone => writeln!(f, "  alone: {}", shown_signers(alone))?,
         }
-        let any = |count: usize| if count == 0 { "none".to_owned() } else { format!("any {count}") };
-        writeln!(f, "  stolen keys that do not suffice: {}", any(self.harmless_thefts))?;
-        write!(f, "  lost keys that do not prevent it: {}", any(self.survivable_losses))
+        writeln!(f, "  stolen keys that do not suffice: {}", any_text(self.harmless_thefts))?;
+        write!(f, "  lost keys that do not prevent it: {}", any_text(self.survivable_losses))
     }
 }
 
-impl fmt::Display for Warning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::OneKeyIsEnough(act, alone) => {
-                write!(f, "one stolen key is enough to {act}: {}", shown_signers(alone))
-            }
-            Self::RotationIsEasier { rotate, release } => {
-                write!(
-                    f,
-                    "those who rotate the signers decide who releases; that takes {rotate}, not {release}"
-                )
-            }
-            Self::OneLossBlocks { act, keys, for_ever } => {
-                let until = if *for_ever { "for ever" } else { "until the signers are rotated" };
-                write!(f, "one lost key makes it impossible to {act}, {until}: {}", shown_signers(keys))
-            }
-            Self::OneLossRefusesReleases(keys) => write!(
-                f,
-                "one lost key keeps new releases from being reproduced, so clients refuse them until the signers are rotated: {}",
-                shown_signers(keys)
-            ),
-            Self::NotIndependent(keys) => {
-                write!(f, "not independent, both artifact signer and admin: {}", shown_signers(keys))
-            }
-            Self::NoMasterKeys => {
-                f.write_str("there are no master keys: if the admins lose their keys, nothing can be rotated")
-            }
-            Self::NoVeto => {
-                f.write_str("rotations wait, but without master keys no one can veto one meanwhile")
-            }
-            Self::NoNames(keys) => {
-                let keys: Vec<String> = keys.iter().map(PublicKey::to_string).collect();
-                write!(f, "without a name: {}", keys.join(", "))
-            }
-            Self::FormatOutOfReach { format, group, able } => write!(
-                f,
-                "FIDO keys cannot sign for {format}: {able} of the {} keys in a group that needs {} can, so no export for \
-                 {format} will have enough",
-                group.signers.len(),
-                group.threshold
-            ),
-            Self::Log(warning) => warning.fmt(f),
-        }
-    }
+fn shown_keys(keys: &[PublicKey]) -> String {
+    keys.iter().map(PublicKey::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -45,6 +45,11 @@ pub fn rule_text(threshold: usize, size: usize) -> String {
     format!("any {threshold} of {size} key{}", plural(size))
 }
 
+/// Says a number of keys or witnesses, whichever they are, as in `any 2`.
+pub fn any_text(count: usize) -> String {
+    if count == 0 { "none".to_owned() } else { format!("any {count}") }
+}
+
 /// The most signers that a sentence names.
 const MOST_NAMED: usize = 8;
 
@@ -199,18 +204,13 @@ pub fn shown_record(record: &Record) -> String {
 
 /// Says a count, as in `3 witnesses`.
 pub fn shown_witness_count(count: usize) -> String {
-    match count {
-        1 => "1 witness".to_owned(),
-        count => format!("{count} witnesses"),
-    }
+    if count == 1 { "1 witness".to_owned() } else { format!("{count} witnesses") }
 }
 
 /// Says a count, as in `2 witnesses that replay the rules`.
 pub fn shown_replaying_count(count: usize) -> String {
-    match count {
-        1 => "1 witness that replays the rules".to_owned(),
-        count => format!("{count} witnesses that replay the rules"),
-    }
+    let verb = if count == 1 { "replays" } else { "replay" };
+    format!("{} that {verb} the rules", shown_witness_count(count))
 }
 
 /// Says an age in the largest unit that says it exactly, as in `7 days`.

@@ -6,7 +6,7 @@ use countersign_core::documents::{index::AssetName, layout};
 use countersign_core::values::{path::PathError, path::RepoPath, path::Scheme, wire};
 
 use crate::file_server::{MAX_LEVELS_ABOVE, is_known_forge};
-use crate::source::{ForgeKind, PathNames, SplitPath};
+use crate::source::{ForgeKind, PathNames, ReleasePath, SplitPath};
 use crate::url::{SourceUrl, UrlProblem, UrlRefusal};
 
 const GITHUB_FORM: &str = "…/OWNER/REPOSITORY/releases/download/TAG/NAME";
@@ -35,15 +35,8 @@ pub enum CandidateKind {
     Directory,
 }
 
-/// What a path says in the form of a forge's page or download.
-struct Release<'u> {
-    project: PathNames<'u>,
-    /// Segments of the URL, in which an encoded slash separates as well.
-    tag: PathNames<'u>,
-}
-
-impl Release<'_> {
-    /// The directory in which the candidate's index lies.
+impl ReleasePath<'_> {
+    /// The directory in which the index of the release lies.
     fn dir(&self, url: &SourceUrl) -> Result<RepoPath, PathError> {
         let names = [self.project.join("/"), wire::RELEASES_DIR.to_owned(), self.tag.join("/")];
         url.path_on_server(&names)
@@ -60,16 +53,11 @@ pub fn locate_download(url: &str) -> Result<DownloadPlace, UrlRefusal> {
 pub fn locate_release_page(url: &str) -> Option<RepoPath> {
     let url = SourceUrl::parse_release(url).ok()?;
     let segments = url.segments();
-    let split = |kind: ForgeKind| kind.split_project(&segments);
-    let (project, tag) = match (split(ForgeKind::Gitlab), split(ForgeKind::Github)) {
-        (Some(SplitPath { project, page: ["releases", tag @ ..] }), _)
-        | (None, Some(SplitPath { project, page: ["releases", "tag", tag @ ..] })) => (project, tag),
-        _ => return None,
-    };
-    if tag.is_empty() || tag.contains(&"downloads") || tag.contains(&"permalink") {
-        return None;
-    }
-    Release { project, tag }.dir(&url).ok()
+    let is_gitlab = ForgeKind::Gitlab.split_project(&segments).is_some();
+    let kind = if is_gitlab { ForgeKind::Gitlab } else { ForgeKind::Github };
+    let page = kind.split_release_page(&segments)?;
+    let is_page = !page.tag.contains(&"downloads") && !page.tag.contains(&"permalink");
+    if is_page { page.dir(&url).ok() } else { None }
 }
 
 fn find_candidates(url: &SourceUrl) -> Result<Vec<Candidate>, UrlProblem> {
@@ -120,7 +108,7 @@ fn self_and_above(own_dir: &RepoPath, name: &AssetName) -> impl Iterator<Item = 
 }
 
 /// Reads the form of a forge's download; `None` where the path has another one.
-fn read_release(segments: PathNames<'_>) -> Result<Option<Release<'_>>, UrlProblem> {
+fn read_release(segments: PathNames<'_>) -> Result<Option<ReleasePath<'_>>, UrlProblem> {
     if let Some(SplitPath { project, page: ["releases", rest @ ..] }) =
         ForgeKind::Gitlab.split_project(segments)
     {
@@ -130,14 +118,14 @@ fn read_release(segments: PathNames<'_>) -> Result<Option<Release<'_>>, UrlProbl
         // A tag has at least one segment. GitLab itself writes it as exactly one, so the first match is the right one.
         let end = rest.iter().skip(1).position(|segment| *segment == "downloads").map(|at| at + 1);
         if let Some(end) = end.filter(|end| end + 1 < rest.len()) {
-            return Ok(Some(Release { project, tag: &rest[..end] }));
+            return Ok(Some(ReleasePath { project, tag: &rest[..end] }));
         }
     }
     if let Some(SplitPath { project, page: ["releases", "download", tag @ .., _] }) =
         ForgeKind::Github.split_project(segments)
         && !tag.is_empty()
     {
-        return Ok(Some(Release { project, tag }));
+        return Ok(Some(ReleasePath { project, tag }));
     }
     // At any depth: a directory that holds another release tomorrow has no index that could go on being right (D36).
     if segments.windows(2).any(|pair| pair == ["releases", "latest"]) {
@@ -158,7 +146,7 @@ fn check_page(segments: &[&str]) -> Result<(), UrlProblem> {
 }
 
 /// An encoded slash is a slash in a tag, and means nothing elsewhere.
-fn check_slashes(segments: &[&str], release: Option<&Release<'_>>) -> Result<(), UrlProblem> {
+fn check_slashes(segments: &[&str], release: Option<&ReleasePath<'_>>) -> Result<(), UrlProblem> {
     let slashed = |segments: &[&str]| segments.iter().filter(|segment| segment.contains('/')).count();
     let in_tag = release.map_or(0, |release| slashed(release.tag));
     if slashed(segments) == in_tag { Ok(()) } else { Err(UrlProblem::ForbiddenInSegment) }

@@ -184,6 +184,13 @@ pub(crate) struct SplitPath<'a> {
     pub(crate) page: PathNames<'a>,
 }
 
+/// The path of a release's page or download.
+pub(crate) struct ReleasePath<'a> {
+    pub(crate) project: PathNames<'a>,
+    /// Segments of the URL, at least one, in which an encoded slash separates as well.
+    pub(crate) tag: PathNames<'a>,
+}
+
 /// The public forges, which are read over https on their usual port.
 pub(crate) const KNOWN: [(&str, ForgeKind); 4] = [
     ("github.com", ForgeKind::Github),
@@ -226,6 +233,20 @@ impl ForgeKind {
                 let dash = segments.iter().position(|segment| *segment == "-").filter(|dash| *dash >= 2)?;
                 Some(SplitPath { project: &segments[..dash], page: &segments[dash + 1..] })
             }
+        }
+    }
+
+    /// Reads the path of a release's page; `None` where the path has another form.
+    pub(crate) fn split_release_page<'a>(self, segments: PathNames<'a>) -> Option<ReleasePath<'a>> {
+        let SplitPath { project, page } = self.split_project(segments)?;
+        match (self, page) {
+            (Self::Github | Self::Forgejo, ["releases", "tag", tag @ ..])
+            | (Self::Gitlab, ["releases", tag @ ..])
+                if !tag.is_empty() =>
+            {
+                Some(ReleasePath { project, tag })
+            }
+            (Self::Github | Self::Gitlab | Self::Forgejo, _) => None,
         }
     }
 

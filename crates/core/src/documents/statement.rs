@@ -2,7 +2,7 @@
 //! (spec §2.5, D20), a veto (D135), an objection (D123) and a rebuild (D260) have documents of their own; they are handed
 //! in, signed and collected in one way.
 
-use serde::{Serialize, ser::SerializeStruct as _, ser::Serializer};
+use serde::{Serialize, ser::SerializeMap as _, ser::Serializer};
 
 use crate::documents::fields::{parse_key, parse_path, parse_reason, parse_signature};
 use crate::documents::index::{AssetName, Digests, parse_digests};
@@ -122,13 +122,8 @@ impl StatementKind {
     }
 
     /// The field of a request that holds the text.
-    fn text_field(self) -> &'static str {
-        match self {
-            Self::Revocation => "revocation_json",
-            Self::Veto => "veto_json",
-            Self::Objection => "objection_json",
-            Self::Rebuild => "rebuild_json",
-        }
+    fn text_field(self) -> String {
+        format!("{}_json", self.noun())
     }
 
     /// Whether a statement of this kind can be about what has this path.
@@ -229,7 +224,7 @@ impl SignedStatement {
         Ok(Self {
             kind,
             file_path: object.get("file_path")?,
-            text: object.get(kind.text_field())?,
+            text: object.get(&kind.text_field())?,
             signature: object.with("signature", parse_signature)?,
             public_key: object.with("public_key", parse_key)?,
         })
@@ -238,11 +233,11 @@ impl SignedStatement {
 
 impl Serialize for SignedStatement {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut body = serializer.serialize_struct("SignedStatement", 4)?;
-        body.serialize_field("file_path", &self.file_path)?;
-        body.serialize_field(self.kind.text_field(), &self.text)?;
-        body.serialize_field("signature", &self.signature)?;
-        body.serialize_field("public_key", &self.public_key.to_base64())?;
+        let mut body = serializer.serialize_map(Some(4))?;
+        body.serialize_entry("file_path", &self.file_path)?;
+        body.serialize_entry(&self.kind.text_field(), &self.text)?;
+        body.serialize_entry("signature", &self.signature)?;
+        body.serialize_entry("public_key", &self.public_key.to_base64())?;
         body.end()
     }
 }

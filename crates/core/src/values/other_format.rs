@@ -236,15 +236,20 @@ pub fn write_ssh(key: &PublicKey, signature: &Signature) -> String {
     let signature = [&[format.ssh_type().as_bytes(), bytes].map(string).concat()[..], touch].concat();
     let blob = key.to_ssh_blob(format);
     let fields = [&blob, NAMESPACE.as_bytes(), sshsig::RESERVED, sshsig::HASH, &signature].map(string);
-    let encoded = encode_base64(&[sshsig::MAGIC, &VERSION, &fields.concat()].concat());
-    let mut text = BEGIN.to_owned();
-    for (position, character) in encoded.chars().enumerate() {
-        if position > 0 && position.is_multiple_of(LINE_CHARS) {
-            text.push('\n');
+    let lines = base64_lines(&[sshsig::MAGIC, &VERSION, &fields.concat()].concat(), LINE_CHARS);
+    format!("{BEGIN}{lines}\n{END}")
+}
+
+/// Bytes in base64, in lines of so many characters.
+fn base64_lines(bytes: &[u8], line_chars: usize) -> String {
+    let mut lines = String::new();
+    for (position, character) in encode_base64(bytes).chars().enumerate() {
+        if position > 0 && position.is_multiple_of(line_chars) {
+            lines.push('\n');
         }
-        text.push(character);
+        lines.push(character);
     }
-    text + "\n" + END
+    lines
 }
 
 /// Parses the signature in the armor. Its key, namespace and hash can only be these.
@@ -430,14 +435,8 @@ pub fn openpgp_fingerprint(key: &PublicKey) -> [u8; 20] {
 
 /// Armors bytes for OpenPGP programs. gpg 2.2 misreads the end of an armor that has neither padding nor a checksum.
 pub fn armor(kind: &str, bytes: &[u8]) -> String {
-    let mut text = format!("-----BEGIN PGP {kind}-----\n\n");
-    for (position, character) in encode_base64(bytes).chars().enumerate() {
-        if position > 0 && position.is_multiple_of(PGP_LINE_CHARS) {
-            text.push('\n');
-        }
-        text.push(character);
-    }
-    format!("{text}\n={}\n-----END PGP {kind}-----\n", encode_base64(&checksum(bytes)))
+    let (lines, checksum) = (base64_lines(bytes, PGP_LINE_CHARS), encode_base64(&checksum(bytes)));
+    format!("-----BEGIN PGP {kind}-----\n\n{lines}\n={checksum}\n-----END PGP {kind}-----\n")
 }
 
 /// The CRC-24 of OpenPGP.

@@ -181,41 +181,6 @@ pub fn list_vetoed(snapshot: &impl Snapshot, project: &RepoPath) -> Result<Vec<V
     records.into_iter().rev().filter_map(|record| describe(record).transpose()).collect()
 }
 
-/// How many collecting releases are looked at for signatures. A project can have ten times as many.
-const MOST_LOOKED_AT: usize = 1_000;
-
-/// Releases whose signatures proposed signers would drop.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct DroppedSignatures {
-    /// The paths of their indexes.
-    pub releases: Vec<RepoPath>,
-    /// Whether there can be more releases.
-    pub more: bool,
-}
-
-/// Lists the collecting releases of a project that have signatures, `most` of them at most. Signers that are proposed would
-/// drop these signatures (D16); if none are proposed, the list is empty.
-pub fn list_dropped(
-    snapshot: &impl Snapshot,
-    project: &RepoPath,
-    most: usize,
-) -> Result<DroppedSignatures, ReadError> {
-    let mut dropped = DroppedSignatures::default();
-    if !snapshot.contains(&layout::pending_signers(project)) {
-        return Ok(dropped);
-    }
-    for (looked_at, index) in snapshot.collecting_indexes(project).into_iter().enumerate() {
-        if dropped.releases.len() == most || looked_at == MOST_LOOKED_AT {
-            dropped.more = true;
-            break;
-        }
-        if !stored::collected_signatures(snapshot, &index)?.entries.is_empty() {
-            dropped.releases.push(index);
-        }
-    }
-    Ok(dropped)
-}
-
 impl ProposalSummary {
     /// Who must agree, and to what.
     pub fn consent(&self) -> Consent<'_> {

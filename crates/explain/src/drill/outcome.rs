@@ -30,14 +30,20 @@ pub struct DrillStep {
     pub text: String,
 }
 
-/// What one listed key allows, whatever the thresholds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What one listed key allows, whatever the thresholds; `Display` says what a thief can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Nuisance {
+    #[error("register releases under any name that is free, and wait for others to sign them")]
     RegisterReleases,
+    #[error("withdraw every release that still collects signatures")]
     WithdrawReleases,
+    #[error("object to every release, which all pages then show")]
     ObjectToReleases,
+    #[error("put another proposal in the place of yours, again and again")]
     ReplaceProposals,
+    #[error("begin a revocation of every release, which all pages then show")]
     BeginRevocations,
+    #[error("state that the source of every release gives something else, which all pages then show")]
     StateFalseRebuilds,
 }
 
@@ -46,30 +52,9 @@ pub enum Nuisance {
 #[error("{0}")]
 pub struct DrillFault(pub String);
 
-impl DrillStep {
-    pub(super) fn by(signer: &Signer, text: impl Into<String>) -> Self {
-        Self { who: Some(signer.clone()), text: text.into() }
-    }
-
-    pub(super) fn of_no_one(text: impl Into<String>) -> Self {
-        Self { who: None, text: text.into() }
-    }
-}
-
-impl fmt::Display for Nuisance {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::RegisterReleases => {
-                "register releases under any name that is free, and wait for others to sign them"
-            }
-            Self::WithdrawReleases => "withdraw every release that still collects signatures",
-            Self::ObjectToReleases => "object to every release, which all pages then show",
-            Self::ReplaceProposals => "put another proposal in the place of yours, again and again",
-            Self::BeginRevocations => "begin a revocation of every release, which all pages then show",
-            Self::StateFalseRebuilds => {
-                "state that the source of every release gives something else, which all pages then show"
-            }
-        })
+impl DrillFault {
+    pub(super) fn of(error: impl fmt::Display) -> Self {
+        Self(error.to_string())
     }
 }
 
@@ -83,39 +68,27 @@ pub(super) struct Actor {
     pub(super) signer: Signer,
 }
 
-/// Whose key a stand-in is.
-#[derive(Clone, Copy)]
-enum Purpose {
-    /// The key that is listed.
-    Listed,
-    /// The one that the same person has after a loss or a theft.
-    Replacement,
-    Thief,
-}
-
 impl Actor {
     /// Everyone whom the file lists, builders and registrars too, in its order.
     pub(super) fn of_file(file: &SignersFile) -> Vec<Self> {
         let registrars = file.registrars().iter().map(|registrar| registrar.key);
         let listed = Names::of([file]).in_order(file.keys().into_iter().chain(registrars));
-        let stand_in = |signer: Signer| Self {
-            secret: Arc::new(seeded(signer.key.as_bytes(), Purpose::Listed)),
-            signer,
-        };
+        let stand_in =
+            |signer: Signer| Self { secret: seeded(b"stand-in of ", signer.key.as_bytes()), signer };
         listed.into_iter().map(stand_in).collect()
     }
 
-    /// The actor with a new key.
+    /// The actor with the key that the same person has after a loss or a theft.
     pub(super) fn renewed(&self) -> Self {
-        let secret = Arc::new(seeded(self.signer.key.as_bytes(), Purpose::Replacement));
+        let secret = seeded(b"replacement of ", self.signer.key.as_bytes());
         Self { secret, signer: self.signer.clone() }
     }
 
     /// A key of the thief's own.
     pub(super) fn thief() -> Self {
-        let secret = seeded(b"a thief", Purpose::Thief);
+        let secret = seeded(b"key of ", b"a thief");
         let signer = Signer { name: Some("thief".to_owned()), ..Signer::nameless(secret.public_key()) };
-        Self { secret: Arc::new(secret), signer }
+        Self { secret, signer }
     }
 
     pub(super) fn key(&self) -> PublicKey {
@@ -124,12 +97,7 @@ impl Actor {
 }
 
 /// A key that is derived, so that a drill gives the same answer every time. It protects nothing.
-fn seeded(bytes: &[u8], purpose: Purpose) -> SecretKey {
-    let purpose: &[u8] = match purpose {
-        Purpose::Listed => b"stand-in of ",
-        Purpose::Replacement => b"replacement of ",
-        Purpose::Thief => b"key of ",
-    };
+fn seeded(purpose: &[u8], bytes: &[u8]) -> Arc<SecretKey> {
     let digest = Sha512::of(&[purpose, bytes].concat());
-    SecretKey::from_seed(digest.as_bytes().first_chunk().expect("64 bytes have 32"))
+    Arc::new(SecretKey::from_seed(digest.as_bytes().first_chunk().expect("64 bytes have 32")))
 }

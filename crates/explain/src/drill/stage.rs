@@ -46,6 +46,8 @@ pub(super) struct Stage {
     file_name: AssetName,
     /// Every key of the real file, builders and registrars too, in the order of the file.
     cast: Vec<Actor>,
+    /// What was done in the attempt so far.
+    steps: Vec<DrillStep>,
 }
 
 /// The other side, while a rotation waits.
@@ -63,26 +65,29 @@ impl Stage {
         let file_name = pattern.map_or_else(|| "app".to_owned(), FilePattern::example);
         let mut stage = Self {
             scratch: Scratch::default(),
-            file_name: AssetName::parse(&file_name).map_err(|error| DrillFault(error.to_string()))?,
-            project: parse_path(PROJECT)?,
+            file_name: AssetName::parse(&file_name).map_err(DrillFault::of)?,
+            project: RepoPath::parse(PROJECT).map_err(DrillFault::of)?,
             now: now.max(file.timestamp()).later(SECOND),
             cast: Actor::of_file(file),
+            steps: Vec::new(),
         };
-        let text = String::from_utf8(file.write()).map_err(|error| DrillFault(error.to_string()))?;
+        let text = String::from_utf8(file.write()).map_err(DrillFault::of)?;
         let text = stage
             .cast
             .iter()
             .fold(text, |text, actor| text.replace(&actor.signer.key.to_string(), &actor.key().to_string()));
-        let everyone: Vec<Actor> =
-            stage.cast.iter().filter(|actor| file.lists(&actor.signer.key)).cloned().collect();
+        let everyone = stage.actors(|key| file.lists(key));
         let first = everyone.first().ok_or_else(|| DrillFault("the signers file lists no one".to_owned()))?;
         let registered = register(&stage.scratch, &stage.proposal(&text, first), EXPIRY, stage.now);
-        stage.scratch.apply(&registered.map_err(|error| DrillFault(error.to_string()))?.0);
+        stage.scratch.apply(&registered.map_err(DrillFault::of)?.0);
         let pending = layout::pending_signers(&stage.project);
         for actor in &everyone {
             stage.sign(&pending, actor)?;
         }
-        let index = stage.register_release(FIRST, &everyone).ok_or_else(|| no_release("registered"))?.1;
+        if !stage.register_any(FIRST, &everyone) {
+            return Err(no_release("registered"));
+        }
+        let index = stage.index_of(FIRST);
         for actor in &everyone {
             // Only artifact signers are accepted, and only until there are enough.
             let _ = stage.sign(&index, actor);
@@ -105,42 +110,43 @@ impl Stage {
         gone: &BTreeSet<PublicKey>,
         thieves: &[Actor],
     ) -> DrillAttempt {
-        match act {
-            Act::Release => self.clone().try_release(team),
-            Act::Rotate => self.rotate_team(team, gone, thieves).0,
-            Act::Revoke => self.clone().try_revoke(team),
-            Act::Reproduce => self.clone().try_reproduce(team),
-        }
+        self.try_act(act, team, || self.rotate_team(team, gone, thieves).0)
     }
 
     /// Lets the thief try an act, while `owners` stop what they can.
     pub(super) fn try_thief(&self, act: Act, thieves: &[Actor], owners: &[Actor]) -> DrillAttempt {
+        self.try_act(act, thieves, || {
+            let own = Actor::thief();
+            let key = own.key();
+            let text = format!(
+                r#"{{"version": 1, "timestamp": "{}", "artifact_signers": [{{"threshold": 1, "signers": [{{"kind": "key", "data": {{"pubkey": "{key}"}}}}]}}]}}"#,
+                self.now.later(SECOND)
+            );
+            let opponents = Opponents { veto: owners, replace: &[] };
+            self.clone().try_rotate(&text, thieves, &[own], &opponents)
+        })
+    }
+
+    fn try_act(&self, act: Act, actors: &[Actor], rotate: impl FnOnce() -> DrillAttempt) -> DrillAttempt {
         match act {
-            Act::Release => self.clone().try_release(thieves),
-            Act::Rotate => {
-                let own = Actor::thief();
-                let key = own.key();
-                let text = format!(
-                    r#"{{"version": 1, "timestamp": "{}", "artifact_signers": [{{"threshold": 1, "signers": [{{"kind": "key", "data": {{"pubkey": "{key}"}}}}]}}]}}"#,
-                    self.now.later(SECOND)
-                );
-                let opponents = Opponents { veto: owners, replace: &[] };
-                self.clone().try_rotate(&text, thieves, &[own], &opponents).0
-            }
-            Act::Revoke => self.clone().try_revoke(thieves),
-            Act::Reproduce => self.clone().try_reproduce(thieves),
+            Act::Release => self.clone().try_release(actors),
+            Act::Rotate => rotate(),
+            Act::Revoke => self.clone().try_revoke(actors),
+            Act::Reproduce => self.clone().try_reproduce(actors),
         }
     }
 
-    /// Rotates new keys into the place of those that are gone. Gives the stage after it, if it takes effect.
+    /// Rotates new keys into the place of those that are gone. Gives the stage after it as well.
     pub(super) fn rotate_team(
         &self,
         team: &[Actor],
         gone: &BTreeSet<PublicKey>,
         thieves: &[Actor],
-    ) -> (DrillAttempt, Option<Self>) {
+    ) -> (DrillAttempt, Self) {
+        let mut stage = self.clone();
         let (Some(active), Some(mut text)) = (self.active(), self.next_text(SECOND)) else {
-            return (failed(Act::Rotate, vec![DrillStep::of_no_one("no signers file is in force")]), None);
+            stage.note("no signers file is in force");
+            return (stage.end(Act::Rotate, false), stage);
         };
         let mut newcomers = Vec::new();
         for actor in self.cast.iter().filter(|actor| gone.contains(&actor.signer.key)) {
@@ -152,31 +158,24 @@ impl Stage {
             }
         }
         let opponents = Opponents { veto: thieves, replace: thieves };
-        self.clone().try_rotate(&text, team, &newcomers, &opponents)
+        (stage.try_rotate(&text, team, &newcomers, &opponents), stage)
     }
 
     pub(super) fn list_nuisances(&self, thieves: &[Actor]) -> Vec<Nuisance> {
-        let mut nuisances = Vec::new();
-        if self.clone().register_release("3", thieves).is_some() {
-            nuisances.push(Nuisance::RegisterReleases);
-        }
-        if self.can_withdraw(thieves) {
-            nuisances.push(Nuisance::WithdrawReleases);
-        }
-        if thieves.iter().any(|thief| self.can_object(thief)) {
-            nuisances.push(Nuisance::ObjectToReleases);
-        }
-        if self.can_replace_proposals(thieves) {
-            nuisances.push(Nuisance::ReplaceProposals);
-        }
-        let attempt = self.clone().try_revoke(thieves);
-        if !attempt.succeeds && attempt.steps.iter().any(|step| step.who.is_some()) {
-            nuisances.push(Nuisance::BeginRevocations);
-        }
-        if thieves.iter().any(|thief| self.state_rebuild(thief, b"something else").is_some()) {
-            nuisances.push(Nuisance::StateFalseRebuilds);
-        }
-        nuisances
+        let revocation = self.clone().try_revoke(thieves);
+        let states_otherwise = |thief| self.state_rebuild(thief, b"something else").is_some();
+        let nuisances = [
+            (Nuisance::RegisterReleases, self.clone().register_any("3", thieves)),
+            (Nuisance::WithdrawReleases, self.can_withdraw(thieves)),
+            (Nuisance::ObjectToReleases, thieves.iter().any(|thief| self.can_object(thief))),
+            (Nuisance::ReplaceProposals, self.can_replace_proposals(thieves)),
+            (
+                Nuisance::BeginRevocations,
+                !revocation.succeeds && revocation.steps.iter().any(|step| step.who.is_some()),
+            ),
+            (Nuisance::StateFalseRebuilds, thieves.iter().any(states_otherwise)),
+        ];
+        nuisances.into_iter().filter(|(_, can)| *can).map(|(nuisance, _)| nuisance).collect()
     }
 
     /// Whether thieves can withdraw what someone else registered.
@@ -184,8 +183,11 @@ impl Stage {
         let mut stage = self.clone();
         let is_other = |actor: &&Actor| thieves.iter().all(|thief| thief.key() != actor.key());
         let others: Vec<Actor> = stage.cast.iter().filter(is_other).cloned().collect();
-        let Some((_, index)) = stage.register_release("3", &others) else { return false };
-        let body = WithdrawBody { file_path: index, reason: DRILL.to_owned(), subject_digest: None };
+        if !stage.register_any("3", &others) {
+            return false;
+        }
+        let file_path = stage.index_of("3");
+        let body = WithdrawBody { file_path, reason: DRILL.to_owned(), subject_digest: None };
         let withdraws = |thief: &Actor| {
             let withdrawal = Withdrawal { request: stage.request(thief), body: body.clone() };
             withdraw(&stage.scratch, &withdrawal).is_ok()
@@ -211,12 +213,7 @@ impl Stage {
         let mut stage = self.clone();
         stage.now = stage.now.later(2 * SECOND);
         let Some(first) = stage.cast.first().cloned() else { return false };
-        match update(&stage.scratch, &stage.proposal(&ours, &first), stage.now) {
-            Ok((change, _)) => stage.scratch.apply(&change),
-            Err(_) => return false,
-        }
-        let replaces = |thief| update(&stage.scratch, &stage.proposal(&theirs, thief), stage.now).is_ok();
-        thieves.iter().any(replaces)
+        stage.propose(&ours, &first) && thieves.iter().any(|thief| stage.propose(&theirs, thief))
     }
 
     fn active(&self) -> Option<ActiveSigners> {
@@ -231,80 +228,97 @@ impl Stage {
         Some(text.replacen(&active.file.timestamp().to_string(), &at.to_string(), 1))
     }
 
+    fn note(&mut self, text: impl Into<String>) {
+        self.steps.push(DrillStep { who: None, text: text.into() });
+    }
+
+    /// Lets each actor contribute in turn, until it is enough. `contribute` does it, and gives what the actor did and
+    /// whether that is enough; `None` if the actor cannot.
+    fn take_turns(
+        &mut self,
+        actors: &[Actor],
+        mut contribute: impl FnMut(&mut Self, &Actor) -> Option<(String, bool)>,
+    ) -> bool {
+        actors.iter().any(|actor| {
+            let Some((text, is_enough)) = contribute(self, actor) else { return false };
+            self.steps.push(DrillStep { who: Some(actor.signer.clone()), text });
+            is_enough
+        })
+    }
+
+    /// Ends an attempt, with the steps so far.
+    fn end(&mut self, act: Act, succeeds: bool) -> DrillAttempt {
+        DrillAttempt {
+            act,
+            succeeds,
+            takes_stolen_keys: false,
+            is_stopped_by_owners: false,
+            is_freed_by_block: false,
+            steps: std::mem::take(&mut self.steps),
+        }
+    }
+
     fn try_release(mut self, actors: &[Actor]) -> DrillAttempt {
-        let Some((actor, index)) = self.register_release("2", actors) else {
-            return failed(
-                Act::Release,
-                vec![DrillStep::of_no_one("no one is left who can register a release")],
-            );
-        };
-        let mut steps = vec![DrillStep::by(&actor.signer, "registers a release")];
-        for actor in actors {
-            let Ok(is_complete) = self.sign(&index, actor) else { continue };
+        let is_registered = self.take_turns(actors, |stage, actor| {
+            stage.register_release("2", actor).then(|| ("registers a release".to_owned(), true))
+        });
+        if !is_registered {
+            self.note("no one is left who can register a release");
+            return self.end(Act::Release, false);
+        }
+        let index = self.index_of("2");
+        let is_complete = self.take_turns(actors, |stage, actor| {
+            let is_complete = stage.sign(&index, actor).ok()?;
             let text = match is_complete {
                 true => "signs it: the release is complete".to_owned(),
-                false => format!("signs it, and it {}", self.count_release(&index)),
+                false => format!("signs it, and it {}", stage.count_release(&index)),
             };
-            steps.push(DrillStep::by(&actor.signer, text));
-            if is_complete {
-                return succeeded(Act::Release, steps);
-            }
+            Some((text, is_complete))
+        });
+        if !is_complete {
+            self.note(format!("no one else can sign it, and it {}", self.count_release(&index)));
         }
-        steps.push(DrillStep::of_no_one(format!(
-            "no one else can sign it, and it {}",
-            self.count_release(&index)
-        )));
-        failed(Act::Release, steps)
+        self.end(Act::Release, is_complete)
     }
 
     fn try_rotate(
-        mut self,
+        &mut self,
         text: &str,
         actors: &[Actor],
         newcomers: &[Actor],
         opponents: &Opponents<'_>,
-    ) -> (DrillAttempt, Option<Self>) {
+    ) -> DrillAttempt {
         self.now = self.now.later(2 * SECOND);
-        let mut steps = Vec::new();
-        let proposed = actors.iter().find_map(|actor| {
-            let done = update(&self.scratch, &self.proposal(text, actor), self.now);
-            done.ok().map(|(change, _)| (actor, change))
+        let is_proposed = self.take_turns(actors, |stage, actor| {
+            stage.propose(text, actor).then(|| ("proposes new signers".to_owned(), true))
         });
-        let Some((actor, change)) = proposed else {
-            steps.push(DrillStep::of_no_one("no one is left who can propose new signers"));
-            return (failed(Act::Rotate, steps), None);
-        };
-        steps.push(DrillStep::by(&actor.signer, "proposes new signers"));
-        self.scratch.apply(&change);
-        let pending = layout::pending_signers(&self.project);
-        let signing = actors
-            .iter()
-            .map(|actor| (actor, ""))
-            .chain(newcomers.iter().map(|new| (new, " with a new key")));
-        for (actor, how) in signing {
-            let Ok(is_agreed) = self.sign(&pending, actor) else { continue };
-            if !is_agreed {
-                steps.push(DrillStep::by(
-                    &actor.signer,
-                    format!("signs them{how}: the proposal {}", self.count_consent()),
-                ));
-                continue;
-            }
-            steps.push(DrillStep::by(&actor.signer, format!("signs them{how}: all agree")));
-            let is_in_force = self.settle(&mut steps, actors, opponents);
-            let done = if is_in_force { succeeded } else { failed };
-            return (done(Act::Rotate, steps), is_in_force.then_some(self));
+        if !is_proposed {
+            self.note("no one is left who can propose new signers");
+            return self.end(Act::Rotate, false);
         }
-        steps.push(DrillStep::of_no_one(format!(
-            "no one else can sign them: the proposal {}",
-            self.count_consent()
-        )));
-        (failed(Act::Rotate, steps), None)
+        if !self.sign_proposal(actors, "") && !self.sign_proposal(newcomers, " with a new key") {
+            self.note(format!("no one else can sign them: the proposal {}", self.count_consent()));
+            return self.end(Act::Rotate, false);
+        }
+        let is_in_force = self.settle(actors, opponents);
+        self.end(Act::Rotate, is_in_force)
+    }
+
+    /// Gives whether all agree.
+    fn sign_proposal(&mut self, actors: &[Actor], how: &str) -> bool {
+        let pending = layout::pending_signers(&self.project);
+        self.take_turns(actors, |stage, actor| {
+            let is_agreed = stage.sign(&pending, actor).ok()?;
+            let text = match is_agreed {
+                true => format!("signs them{how}: all agree"),
+                false => format!("signs them{how}: the proposal {}", stage.count_consent()),
+            };
+            Some((text, is_agreed))
+        })
     }
 
     fn try_revoke(mut self, actors: &[Actor]) -> DrillAttempt {
         let index = self.index_of(FIRST);
-        let mut steps = Vec::new();
         let subject_digest = self.scratch.read(&index).ok().flatten().map(|bytes| Sha512::of(&bytes));
         let document = Revocation {
             reason: DRILL.to_owned(),
@@ -313,41 +327,37 @@ impl Stage {
             initiator: None,
         };
         let document = document.write();
-        for actor in actors {
+        let is_revoked = self.take_turns(actors, |stage, actor| {
             let statement = sign_statement(StatementKind::Revocation, &index, &document, actor);
-            let revoked = revoke(&self.scratch, &statement, &self.request(actor), self.now);
-            let Ok((change, outcome)) = revoked else { continue };
-            self.scratch.apply(&change);
-            if outcome.in_force {
-                steps.push(DrillStep::by(&actor.signer, "signs a revocation: the release is revoked"));
-                return succeeded(Act::Revoke, steps);
-            }
-            steps.push(DrillStep::by(&actor.signer, "signs a revocation: more signatures are needed"));
+            let revoked = revoke(&stage.scratch, &statement, &stage.request(actor), stage.now);
+            let (change, outcome) = revoked.ok()?;
+            stage.scratch.apply(&change);
+            let result =
+                if outcome.in_force { "the release is revoked" } else { "more signatures are needed" };
+            Some((format!("signs a revocation: {result}"), outcome.in_force))
+        });
+        if !is_revoked {
+            self.note("no one else can sign a revocation");
         }
-        steps.push(DrillStep::of_no_one("no one else can sign a revocation"));
-        failed(Act::Revoke, steps)
+        self.end(Act::Revoke, is_revoked)
     }
 
     /// Lets builders state the release that is there. A thief has built nothing, and no one can see that.
     fn try_reproduce(mut self, actors: &[Actor]) -> DrillAttempt {
-        let mut steps = Vec::new();
-        for actor in actors {
-            let Some(change) = self.state_rebuild(actor, FIRST.as_bytes()) else { continue };
-            self.scratch.apply(&change);
-            let tally = match self.count_rebuilds() {
-                Some((_, true)) => {
-                    let step = "states that the source gives the same: the release is reproduced";
-                    steps.push(DrillStep::by(&actor.signer, step));
-                    return succeeded(Act::Reproduce, steps);
-                }
-                counted => counted.map(|(tally, _)| tally).unwrap_or_default(),
+        let is_reproduced = self.take_turns(actors, |stage, actor| {
+            let change = stage.state_rebuild(actor, FIRST.as_bytes())?;
+            stage.scratch.apply(&change);
+            let (Tally { collected, needed }, is_reproduced) = stage.count_rebuilds().unwrap_or_default();
+            let text = match is_reproduced {
+                true => "states that the source gives the same: the release is reproduced".to_owned(),
+                false => format!("states that the source gives the same, as {collected} of {needed} do"),
             };
-            let Tally { collected, needed } = tally;
-            let step = format!("states that the source gives the same, as {collected} of {needed} do");
-            steps.push(DrillStep::by(&actor.signer, step));
+            Some((text, is_reproduced))
+        });
+        if !is_reproduced {
+            self.note("no one else can state what the source gives");
         }
-        steps.push(DrillStep::of_no_one("no one else can state what the source gives"));
-        failed(Act::Reproduce, steps)
+        self.end(Act::Reproduce, is_reproduced)
     }
 
     /// Gives what changes if this actor states that the source of the first release gives this content.
@@ -372,34 +382,46 @@ impl Stage {
         Some((found.tally, found.is_reproduced()))
     }
 
-    /// Registers a release by the first actor who may.
-    fn register_release(&mut self, tag: &str, actors: &[Actor]) -> Option<(Actor, RepoPath)> {
-        let index = self.index_of(tag);
-        let content = tag.as_bytes();
+    /// Registers a release by the first actor who may, and gives whether one may.
+    fn register_any(&mut self, tag: &str, actors: &[Actor]) -> bool {
+        actors.iter().any(|actor| self.register_release(tag, actor))
+    }
+
+    fn register_release(&mut self, tag: &str, actor: &Actor) -> bool {
+        let Some(dir) = self.index_of(tag).parent() else { return false };
         let release = Release {
-            dir: index.parent()?,
+            dir,
             release_url: None,
             published_on: None,
             published_files: vec![PublishedFile {
                 file_name: self.file_name.clone(),
                 size: None,
                 source: format!("https://drill.example/team/project/{tag}/app"),
-                digests: digests_of(content),
+                digests: digests_of(tag.as_bytes()),
             }],
         };
-        let written = release.write_index(&self.project, self.now).ok()?;
-        let (actor, change) = actors.iter().find_map(|actor| {
-            let done = register_assets(&self.scratch, &written, &actor.key(), MAX_COLLECTING);
-            done.ok().map(|(change, _)| (actor, change))
-        })?;
-        self.scratch.apply(&change);
-        Some((actor.clone(), index))
+        let Ok(written) = release.write_index(&self.project, self.now) else { return false };
+        let registered = register_assets(&self.scratch, &written, &actor.key(), MAX_COLLECTING);
+        self.apply_done(registered)
+    }
+
+    /// Proposes this signers file, and gives whether the actor can.
+    fn propose(&mut self, text: &str, by: &Actor) -> bool {
+        let proposed = update(&self.scratch, &self.proposal(text, by), self.now);
+        self.apply_done(proposed)
+    }
+
+    /// Changes what a decision changes, and gives whether it does.
+    fn apply_done<T, E>(&mut self, decided: Result<(Change, T), E>) -> bool {
+        decided.is_ok_and(|(change, _)| {
+            self.scratch.apply(&change);
+            true
+        })
     }
 
     /// Gives whether all signatures are there.
     fn sign(&mut self, file: &RepoPath, actor: &Actor) -> Result<bool, DrillFault> {
-        let fault = |error: &dyn std::fmt::Display| DrillFault(error.to_string());
-        let files = files_to_sign(&self.scratch, file).map_err(|error| fault(&error))?.unwrap_or_default();
+        let files = files_to_sign(&self.scratch, file).map_err(DrillFault::of)?.unwrap_or_default();
         let sign_one = |(path, bytes): (RepoPath, Arc<[u8]>)| (path, actor.secret.sign(&Sha512::of(&bytes)));
         let submission = SignaturesBody {
             file_path: file.clone(),
@@ -407,7 +429,7 @@ impl Stage {
             signatures: files.into_iter().map(sign_one).collect(),
             other_formats: Default::default(),
         };
-        let (change, signed) = sign(&self.scratch, &submission, self.now).map_err(|error| fault(&error))?;
+        let (change, signed) = sign(&self.scratch, &submission, self.now).map_err(DrillFault::of)?;
         self.scratch.apply(&change);
         Ok(signed.is_complete)
     }
@@ -456,21 +478,20 @@ impl Stage {
 
 impl Stage {
     /// Settles a rotation to which everyone who has to has agreed. Gives whether the new signers take effect.
-    fn settle(&mut self, steps: &mut Vec<DrillStep>, actors: &[Actor], opponents: &Opponents<'_>) -> bool {
+    fn settle(&mut self, actors: &[Actor], opponents: &Opponents<'_>) -> bool {
         if self.is_waiting() {
-            steps.push(DrillStep::of_no_one(format!("the new signers wait {}", self.shown_delay())));
-            let is_stopped = !self.agree_as_masters(steps, actors)
-                && (self.veto_meanwhile(steps, opponents.veto)
-                    || self.replace_meanwhile(steps, opponents.replace));
+            self.note(format!("the new signers wait {}", self.shown_delay()));
+            let is_stopped = !self.agree_as_masters(actors)
+                && (self.veto_meanwhile(opponents.veto) || self.replace_meanwhile(opponents.replace));
             if is_stopped {
                 return false;
             }
             if self.is_waiting() && !self.let_time_pass() {
-                steps.push(DrillStep::of_no_one("the new signers do not take effect"));
+                self.note("the new signers do not take effect");
                 return false;
             }
         }
-        steps.push(DrillStep::of_no_one("the new signers are in force"));
+        self.note("the new signers are in force");
         true
     }
 
@@ -485,22 +506,20 @@ impl Stage {
     }
 
     /// Signers that the masters agree to do not wait. Gives whether they are in force.
-    fn agree_as_masters(&mut self, steps: &mut Vec<DrillStep>, actors: &[Actor]) -> bool {
+    fn agree_as_masters(&mut self, actors: &[Actor]) -> bool {
         let pending = layout::pending_signers(&self.project);
-        for actor in actors {
-            if self.sign(&pending, actor).is_ok() {
-                steps.push(DrillStep::by(&actor.signer, "signs them too"));
-                if !self.is_waiting() {
-                    steps.push(DrillStep::of_no_one("the masters agree, so no one has to wait"));
-                    return true;
-                }
-            }
+        let is_in_force = self.take_turns(actors, |stage, actor| {
+            stage.sign(&pending, actor).ok()?;
+            Some(("signs them too".to_owned(), !stage.is_waiting()))
+        });
+        if is_in_force {
+            self.note("the masters agree, so no one has to wait");
         }
-        false
+        is_in_force
     }
 
     /// Gives whether the other side's masters are enough to stop it.
-    fn veto_meanwhile(&mut self, steps: &mut Vec<DrillStep>, opponents: &[Actor]) -> bool {
+    fn veto_meanwhile(&mut self, opponents: &[Actor]) -> bool {
         let file = layout::pending_signers(&self.project);
         let proposal = StoredProposal::load(&self.scratch, &file).ok().flatten();
         let (Some(proposal), Some(active)) = (proposal, self.active()) else { return false };
@@ -512,47 +531,35 @@ impl Stage {
             timestamp: self.now.to_whole_seconds(),
         };
         let document = document.write();
-        for opponent in opponents {
+        self.take_turns(opponents, |stage, opponent| {
             let statement = sign_statement(StatementKind::Veto, &file, &document, opponent);
-            let Ok((change, outcome)) = veto(&self.scratch, &statement, self.now) else { continue };
-            self.scratch.apply(&change);
-            if outcome.in_force {
-                steps.push(DrillStep::by(&opponent.signer, "signs a veto in time: the new signers are gone"));
-                return true;
-            }
-            steps.push(DrillStep::by(&opponent.signer, "signs a veto: more masters are needed"));
-        }
-        false
+            let (change, outcome) = veto(&stage.scratch, &statement, stage.now).ok()?;
+            stage.scratch.apply(&change);
+            let text = match outcome.in_force {
+                true => "signs a veto in time: the new signers are gone",
+                false => "signs a veto: more masters are needed",
+            };
+            Some((text.to_owned(), outcome.in_force))
+        })
     }
 
     /// Gives whether one of the other side can put another file in the place of the one that waits, which it can do each
     /// time (D174).
-    fn replace_meanwhile(&mut self, steps: &mut Vec<DrillStep>, opponents: &[Actor]) -> bool {
+    fn replace_meanwhile(&mut self, opponents: &[Actor]) -> bool {
         let Some(text) = self.next_text(3 * SECOND) else { return false };
-        for opponent in opponents {
-            let done = update(&self.scratch, &self.proposal(&text, opponent), self.now);
-            if let Ok((change, _)) = done {
-                self.scratch.apply(&change);
-                let step = "puts another proposal in their place in time, and can do so each time";
-                steps.push(DrillStep::by(&opponent.signer, step));
-                return true;
-            }
-        }
-        false
+        self.take_turns(opponents, |stage, opponent| {
+            let step = "puts another proposal in their place in time, and can do so each time";
+            stage.propose(&text, opponent).then(|| (step.to_owned(), true))
+        })
     }
 
     fn let_time_pass(&mut self) -> bool {
         let pending = layout::pending_signers(&self.project);
         let Ok(Some(agreement)) = stored::agreement(&self.scratch, &pending) else { return false };
         self.now = self.now.max(agreement.due_at);
-        let Ok((change, ())) = activate_due(&self.scratch, &self.project, self.now) else { return false };
-        self.scratch.apply(&change);
-        true
+        let activated = activate_due(&self.scratch, &self.project, self.now);
+        self.apply_done(activated)
     }
-}
-
-fn parse_path(text: &str) -> Result<RepoPath, DrillFault> {
-    RepoPath::parse(text).map_err(|error| DrillFault(error.to_string()))
 }
 
 fn no_release(what: &str) -> DrillFault {
@@ -570,20 +577,5 @@ fn sign_statement(kind: StatementKind, file: &RepoPath, text: &[u8], actor: &Act
         text: String::from_utf8_lossy(text).into_owned(),
         signature: actor.secret.sign(&Sha512::of(text)),
         public_key: actor.key(),
-    }
-}
-
-fn succeeded(act: Act, steps: Vec<DrillStep>) -> DrillAttempt {
-    DrillAttempt { succeeds: true, ..failed(act, steps) }
-}
-
-fn failed(act: Act, steps: Vec<DrillStep>) -> DrillAttempt {
-    DrillAttempt {
-        act,
-        succeeds: false,
-        takes_stolen_keys: false,
-        is_stopped_by_owners: false,
-        is_freed_by_block: false,
-        steps,
     }
 }

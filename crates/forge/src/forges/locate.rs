@@ -7,8 +7,8 @@ use url::Url;
 
 use crate::source;
 use crate::source::{
-    Credential, ForgeKind, OutgoingRequest, PathNames, ReleaseSource, Retrieval, SignersSource, SplitPath,
-    Token,
+    Credential, ForgeKind, OutgoingRequest, PathNames, ReleasePath, ReleaseSource, Retrieval, SignersSource,
+    SplitPath, Token,
 };
 use crate::url::{
     Host, HostProblem, SourceUrl, UrlProblem, bare_url, check_storable, encode, encode_path, shown_text,
@@ -60,9 +60,14 @@ impl Forge {
             return Err(UrlProblem::Fragment);
         }
         let segments = url.segments();
-        let ReleasePage { project: names, tag } = read_release_page(self.kind, &segments)?;
+        let form = || release_form(self.kind);
+        let ReleasePath { project: names, tag } = self.kind.split_release_page(&segments).ok_or_else(form)?;
+        // Only the tag may hold encoded slashes.
+        if names.iter().any(|name| name.contains('/')) {
+            return Err(UrlProblem::ForbiddenInSegment);
+        }
         if url.file_name().is_none() {
-            return Err(release_form(self.kind));
+            return Err(form());
         }
         let tag = tag.join("/");
         let repository = self.repository(url, names);
@@ -223,31 +228,6 @@ impl ForgeRepository<'_> {
         urls.dedup();
         urls
     }
-}
-
-struct ReleasePage<'a> {
-    project: PathNames<'a>,
-    tag: PathNames<'a>,
-}
-
-fn read_release_page<'a>(kind: ForgeKind, segments: PathNames<'a>) -> Result<ReleasePage<'a>, UrlProblem> {
-    let page = match (kind, kind.split_project(segments)) {
-        (
-            ForgeKind::Github | ForgeKind::Forgejo,
-            Some(SplitPath { project, page: ["releases", "tag", tag @ ..] }),
-        )
-        | (ForgeKind::Gitlab, Some(SplitPath { project, page: ["releases", tag @ ..] }))
-            if !tag.is_empty() =>
-        {
-            ReleasePage { project, tag }
-        }
-        (ForgeKind::Github | ForgeKind::Gitlab | ForgeKind::Forgejo, _) => return Err(release_form(kind)),
-    };
-    // Only the tag may hold encoded slashes.
-    if page.project.iter().any(|name| name.contains('/')) {
-        return Err(UrlProblem::ForbiddenInSegment);
-    }
-    Ok(page)
 }
 
 fn release_form(kind: ForgeKind) -> UrlProblem {

@@ -8,9 +8,8 @@ use countersign_api::error_code::ErrorCode;
 use countersign_api::state::{DroppedReleases, LogAnswer, LogConsistency, StateDocument, StateResponse};
 use countersign_core::proof::{bundle::Staple, state::State, state::StateSubject};
 use countersign_core::values::digest::{Sha256, Sha512};
-use countersign_core::values::{bounds::LIST_ENTRIES, path::RepoPath, wire::routes as paths};
+use countersign_core::values::{path::RepoPath, wire::routes as paths};
 use countersign_core::{documents::fields::parse_digest, documents::layout, rules::snapshot::Snapshot as _};
-use countersign_explain::describe::proposal::{DroppedSignatures, list_dropped};
 use countersign_log::NoStaple;
 use countersign_store::Head;
 use serde_json::json;
@@ -154,9 +153,9 @@ fn read_state(app: &App, path: &RepoPath, wanted: &Wanted, known: Known) -> Resu
     let (staple, mut log) = answer_of_log(app, &state, staple);
     log.consistency = prove_consistency(app, staple.as_ref(), known.log_size);
     let history_after = known.history_after.filter(|known| state.leave_out(known));
-    let DroppedSignatures { releases, more } = match &state.subject {
-        StateSubject::Project(project) => list_dropped(&*head, project, LIST_ENTRIES)?,
-        StateSubject::Release(_) => DroppedSignatures::default(),
+    let drops = match &state.subject {
+        StateSubject::Project(project) => DroppedReleases::of(&*head, project)?,
+        StateSubject::Release(_) => DroppedReleases::default(),
     };
     Ok(StateResponse {
         commit: head.commit.to_string(),
@@ -165,7 +164,7 @@ fn read_state(app: &App, path: &RepoPath, wanted: &Wanted, known: Known) -> Resu
         staple,
         log,
         history_after,
-        drops: DroppedReleases { releases, more },
+        drops,
         skipped: Vec::new(),
     })
 }
