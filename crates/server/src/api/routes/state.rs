@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::http::{HeaderMap, Uri};
-use axum::{body::Bytes, extract::State as AppState, response::Response};
+use axum::{body::Bytes, response::Response};
 use countersign_api::error_code::ErrorCode;
 use countersign_api::state::{DroppedReleases, LogAnswer, LogConsistency, StateDocument, StateResponse};
 use countersign_core::proof::{bundle::Staple, state::State, state::StateSubject};
@@ -16,10 +15,10 @@ use countersign_store::Head;
 use serde_json::json;
 
 use crate::api::openapi::{Content, DescribedAnswer, Endpoint, Parameter, Section};
-use crate::api::routes::files::{JSON, describe_stored, file_not_found, matches_tag, not_modified, tagged};
-use crate::api::{openapi, routing::RouteTable, routing::Tail, state::App, state::ask};
+use crate::api::routes::files::{describe_stored, file_not_found, matches_tag, not_modified, tagged};
+use crate::api::routing::{JSON, Question, RouteTable};
+use crate::api::{openapi, state::App};
 use crate::http::{error::ApiError, request::Query, request::bad};
-use crate::limits::connections::RequestSender;
 
 /// How often the newest release can be revoked while a question for it is answered.
 const MOST_LOOKS: usize = 4;
@@ -50,26 +49,23 @@ pub(crate) fn routes() -> RouteTable {
             .limited())
 }
 
-async fn state(
-    AppState(app): AppState<App>,
-    sender: RequestSender,
-    tail: Tail,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
-    let (path, question) = (tail.parse()?, StateQuestion::parse(uri.query().unwrap_or_default())?);
-    let WrittenState { bytes, tag } = match question.wanted {
-        Wanted::Newest => find_newest(&app, &sender, path, question.known).await?,
-        wanted => {
-            let reader = Arc::clone(&app);
-            let read = move || read_state(&reader, &path, &wanted, question.known).map(WrittenState::of);
-            app.sending.read(read).await??
+async fn state(question: Question) -> Result<Response, ApiError> {
+    let (path, query) = (question.path()?, question.query(&["tag", "newest", "history_after", "log_size"])?);
+    let (is_for_newest, tag) = (query.is_for_newest()?, query.tag()?);
+    let known = Known::parse(&query)?;
+    let WrittenState { bytes, tag } = match tag {
+        // A release that is named is the only one with that name, and so the newest.
+        None if is_for_newest => find_newest(&question, path, known).await?,
+        tag => {
+            let app = Arc::clone(&question.app);
+            let read = move || read_state(&app, &path, tag.as_deref(), known).map(WrittenState::of);
+            question.app.sending.read(read).await??
         }
     };
-    if matches_tag(&headers, tag.as_bytes()) {
+    if matches_tag(&question.headers, tag.as_bytes()) {
         return Ok(not_modified(tag.as_bytes()));
     }
-    Ok(tagged(app.sending.answer(bytes, &sender).await?, JSON, tag.as_bytes()))
+    Ok(tagged(question.app.sending.answer(bytes, &question.sender).await?, JSON, tag.as_bytes()))
 }
 
 /// An answer in bytes, written beside the threads of connections: a history can have megabytes.
@@ -86,11 +82,6 @@ impl WrittenState {
     }
 }
 
-struct StateQuestion {
-    wanted: Wanted,
-    known: Known,
-}
-
 /// What the client has seen before.
 #[derive(Debug, Clone, Copy)]
 struct Known {
@@ -98,45 +89,31 @@ struct Known {
     log_size: Option<u64>,
 }
 
-#[derive(Debug, Clone)]
-enum Wanted {
-    /// What is at the path itself.
-    Path,
-    /// The release of the project with this tag, or in this directory.
-    Tag(String),
-    /// The newest release of the project (D77).
-    Newest,
-}
-
-impl StateQuestion {
-    fn parse(text: &str) -> Result<Self, ApiError> {
-        let query = Query::parse(text, &["tag", "newest", "history_after", "log_size"])?;
-        let wanted = match (query.is_for_newest()?, query.tag()?) {
-            // A release that is named is the only one with that name, and so the newest.
-            (_, Some(tag)) => Wanted::Tag(tag),
-            (true, None) => Wanted::Newest,
-            (false, None) => Wanted::Path,
-        };
+impl Known {
+    fn parse(query: &Query<'_>) -> Result<Self, ApiError> {
         let after = query.get("history_after").map(parse_digest).transpose();
         let log_size = query.get("log_size").map(str::parse).transpose();
-        let known = Known {
+        Ok(Self {
             history_after: after.map_err(bad("history_after"))?,
             log_size: log_size.map_err(bad("log_size"))?,
-        };
-        Ok(Self { wanted, known })
+        })
     }
 }
 
-fn read_state(app: &App, path: &RepoPath, wanted: &Wanted, known: Known) -> Result<StateResponse, ApiError> {
-    let find = |head: &Head| match wanted {
-        Wanted::Path | Wanted::Newest => StateSubject::find(head, path),
-        Wanted::Tag(tag) => StateSubject::find_tag(head, path, tag),
+/// Reads what is at the path, or the release of the project there with this tag, or in this directory.
+fn read_state(
+    app: &App,
+    path: &RepoPath,
+    tag: Option<&str>,
+    known: Known,
+) -> Result<StateResponse, ApiError> {
+    let find = |head: &Head| match tag {
+        None => StateSubject::find(head, path),
+        Some(tag) => StateSubject::find_tag(head, path, tag),
     };
-    let missing = || match wanted {
-        Wanted::Tag(tag) => {
-            ApiError::new(ErrorCode::FileNotFound, format!("Release not found: {tag} of {path}"))
-        }
-        Wanted::Path | Wanted::Newest => file_not_found(path),
+    let missing = || match tag {
+        None => file_not_found(path),
+        Some(tag) => ApiError::new(ErrorCode::FileNotFound, format!("Release not found: {tag} of {path}")),
     };
     let first = app.store.head();
     let before = find(&first).ok_or_else(missing)?;
@@ -195,24 +172,19 @@ fn prove_consistency(app: &App, staple: Option<&Staple>, seen: Option<u64>) -> O
 
 /// The release in this directory; of a project, its newest one, and which higher versions are not offered. The catalogue
 /// names it, and another head can show it.
-async fn find_newest(
-    app: &App,
-    sender: &RequestSender,
-    project: RepoPath,
-    known: Known,
-) -> Result<WrittenState, ApiError> {
+async fn find_newest(question: &Question, project: RepoPath, known: Known) -> Result<WrittenState, ApiError> {
     for _ in 0..MOST_LOOKS {
-        let (question, reader) = (project.clone(), Arc::clone(app));
-        let found = ask(app, sender, move |look| {
-            let index = layout::index_in(&question);
-            let newest = match reader.store.head().contains(&index) {
+        let (project, app) = (project.clone(), Arc::clone(&question.app));
+        let found = question.ask(move |look| {
+            let index = layout::index_in(&project);
+            let newest = match app.store.head().contains(&index) {
                 true => None,
-                false => look.newest_release_of(&question).releases.into_iter().next(),
+                false => look.newest_release_of(&project).releases.into_iter().next(),
             };
-            let skipped = look.skipped_above(&question, newest.as_ref());
+            let skipped = look.skipped_above(&project, newest.as_ref());
             let is_none = newest.is_none();
-            let subject = newest.map_or_else(|| question.clone(), |newest| newest.index_path);
-            let answer = read_state(&reader, &subject, &Wanted::Newest, known)?;
+            let subject = newest.map_or_else(|| project.clone(), |newest| newest.index_path);
+            let answer = read_state(&app, &subject, None, known)?;
             // Without any, what is at the path itself is shown.
             let evidence = answer.state.evidence.as_ref();
             let is_complete = is_none || evidence.is_some_and(|evidence| evidence.revocation.is_none());
