@@ -24,10 +24,10 @@ static TEXTS: OnceLock<Vec<String>> = OnceLock::new();
 pub(super) fn routes() -> RouteTable {
     let overview = lasting_page("docs_page", "This reference, for people")
         .about("Every endpoint with its parameters, answers and examples.");
-    let show_overview = async |State(app): State<App>, visit: Visit| show(&app, None).at(&visit);
+    let show_overview = async |State(app): State<App>, visit: Visit| show(&app, None).answer(&visit);
     let overview = RouteTable::default().get(links::DOCS, show_overview, overview);
     Section::ALL.into_iter().fold(overview, |routes, section| {
-        let show = async move |State(app): State<App>, visit: Visit| show(&app, Some(section)).at(&visit);
+        let show = async move |State(app): State<App>, visit: Visit| show(&app, Some(section)).answer(&visit);
         let id = match section {
             Section::Changing => "docs_projects_page",
             Section::Signing => "docs_signing_page",

@@ -13,17 +13,17 @@ use maud::{Markup, html};
 use percent_encoding::percent_decode_str;
 
 use crate::http::error::ApiError;
-use crate::web::reply::{PageTrouble, Reply};
+use crate::web::reply::{PageTrouble, Reply, View};
 use crate::web::{frame::Page, links, parts, visit::Visit};
 
-pub(super) fn show(catalogue: &Catalogue, head: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
+pub(super) fn show(View { app, head, visit }: &View) -> Result<Reply, PageTrouble> {
     let given = links::below(KEY_PAGES, &visit.path).unwrap_or_default();
     let key = parse(given).ok_or_else(|| PageTrouble::missing("This is not a public key of a signer"))?;
     let address = links::key(key);
     if address != visit.path {
         return Ok(Reply::Elsewhere(address));
     }
-    let look = look_into(catalogue)?;
+    let look = look_into(&app.catalogue)?;
     let (known, pending) = (look.describe_key(&key), look.pending_for(&key));
     drop(look);
     let short = key.short();

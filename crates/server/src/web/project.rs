@@ -24,10 +24,8 @@ use crate::web::overview::{
 };
 use crate::web::proposal::{begun_veto, condition_summary, takes_force, why_vetoed};
 use crate::web::release::REVOKERS_DECIDE;
-use crate::web::reply::{PageTrouble, Reply};
-use crate::web::{
-    frame::Page, links, parts, parts::log_facts, projects, visit::BY_AGE, visit::Paging, visit::Visit,
-};
+use crate::web::reply::{PageTrouble, Reply, View};
+use crate::web::{frame::Page, links, parts, parts::log_facts, projects, visit::BY_AGE, visit::Visit};
 
 /// What the visitor wants of the list.
 struct Wanted {
@@ -35,7 +33,8 @@ struct Wanted {
     words: String,
 }
 
-pub(super) fn show(app: &App, head: &Head, id: &RepoPath, visit: &Visit) -> Result<Reply, PageTrouble> {
+pub(super) fn show(view: &View, id: &RepoPath) -> Result<Reply, PageTrouble> {
+    let (app, head, visit) = (&view.app, &*view.head, &view.visit);
     let missing = || PageTrouble::missing(format!("No project is at {id}"));
     let project = describe_project(head, id)?.ok_or_else(missing)?;
     let releases = projects::count_releases(head, id);
@@ -43,7 +42,7 @@ pub(super) fn show(app: &App, head: &Head, id: &RepoPath, visit: &Visit) -> Resu
     let wanted = Wanted::of(visit)?;
     let newest = find_newest(head, &releases);
     let found = releases.filter(wanted.state, &wanted.words);
-    let paging = Paging::of(visit.page, PAGE_ROWS, found.len()).ok_or_else(projects::no_such_page)?;
+    let paging = view.paging(PAGE_ROWS, found.len())?;
     let shown = found.newest(paging.range());
     let lockout = project.signers.as_ref().and_then(|file| find_lockout(app, file));
     let name = links::shown_path(id);
@@ -94,7 +93,7 @@ pub(super) fn show(app: &App, head: &Head, id: &RepoPath, visit: &Visit) -> Resu
 
 impl Wanted {
     fn of(visit: &Visit) -> Result<Self, PageTrouble> {
-        let parse = |name: String| ListedState::parse(&name).ok_or_else(projects::no_such_page);
+        let parse = |name: String| ListedState::parse(&name).ok_or_else(PageTrouble::no_such_page);
         Ok(Self { state: visit.field("state").map(parse).transpose()?, words: visit.search.clone() })
     }
 

@@ -1,6 +1,6 @@
 //! The page on which a browser verifies a file. The script finds its release by its digest, and does all else.
 
-use axum::extract::State;
+use axum::{extract::State, response::Response};
 use countersign_core::values::{path::RepoPath, shown::marked_name, shown::shown_text, wire};
 use countersign_explain::describe::release::{ReleaseDescription, describe_release};
 use countersign_forge::download_url::{CandidateKind, locate_download};
@@ -69,7 +69,7 @@ pub(super) fn routes() -> RouteTable {
     })
 }
 
-async fn page(State(app): State<App>, visit: Visit) -> Result<Page, ApiError> {
+async fn page(State(app): State<App>, visit: Visit) -> Result<Response, ApiError> {
     let body = match Asked::of(&visit) {
         Ok(asked) => {
             let (head, named) = (app.store.head(), asked.named_release().cloned());
@@ -80,7 +80,7 @@ async fn page(State(app): State<App>, visit: Visit) -> Result<Page, ApiError> {
         }
         Err(refused) => refused.render(),
     };
-    Ok(Page { script: Some(FIRST_MODULE.path), ..Page::new("Verify a file", body) }.at(&visit))
+    Ok(Page { script: Some(FIRST_MODULE.path), ..Page::new("Verify a file", body) }.answer(&visit))
 }
 
 /// What a visitor wants to verify a file against.
