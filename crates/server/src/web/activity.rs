@@ -255,7 +255,8 @@ fn commit_items(head: &Head, commit: &RecentCommit, wanted: &Wanted<'_>) -> Mark
     html! {
         @for event in commit.events().iter().rev().filter(|event| wanted.matches(event)) {
             li {
-                span.at { (parts::clock(commit.time)) }
+                // Its day stands above.
+                span.at { (parts::moment(commit.time, commit.time)) }
                 @let (mark, word) = words_of(event.kind);
                 span class={ "state " (mark) } { (word) }
                 span.what {

@@ -161,7 +161,7 @@ fn parameter_table(parameters: &[Parameter]) -> Markup {
         @for parameter in parameters {
             tr {
                 th scope="row" { code { (parameter.name) } }
-                td { (describe_part(parameter.part)) }
+                td { (parameter.part.name()) @if !parameter.is_required { ", optional" } }
                 td { (text(parameter.about)) }
                 td { code { (plain(&parameter.example)) } }
             }
@@ -182,20 +182,9 @@ fn table(label: &str, columns: &[&str], rows: &Markup) -> Markup {
     }
 }
 
-fn describe_part(part: RequestPart) -> &'static str {
-    match part {
-        RequestPart::Path => "path",
-        RequestPart::Query => "query, optional",
-        RequestPart::Header => "header, optional",
-    }
-}
-
 fn describe_content(content: &Content) -> Markup {
     html! {
-        @match content.schema {
-            ContentSchema::Type(of) => (field_table(of)),
-            ContentSchema::Object | ContentSchema::Text | ContentSchema::Bytes => {}
-        }
+        @if let ContentSchema::Type(of) = content.schema { (field_table(of)) }
         @for (name, value) in &content.examples {
             details {
                 summary { "Example: " (name.replace('_', " ")) }

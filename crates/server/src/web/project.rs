@@ -1,19 +1,18 @@
 //! The page of a project: its newest release, what waits, its releases, and its signers.
 
-use std::collections::BTreeMap;
-
 use countersign_api::catalogue::ListedRebuilds;
 use countersign_core::documents::layout;
 use countersign_core::documents::signers::{RebuildPolicy, Role, Signer, SignersFile};
 use countersign_core::rules::stored::ReleaseState;
 use countersign_core::values::bounds::{PAGE_ROWS, SEARCH_CHARS};
 use countersign_core::values::shown::{shown_count, shown_text};
-use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
+use countersign_core::values::{path::RepoPath, time::Timestamp};
 use countersign_explain::describe::proposal::ProposalDescription;
 use countersign_explain::describe::release::{ReleaseDescription, describe_release, summarise_release};
+use countersign_explain::lockout::{KeyUse, Lockout, foresee};
 use countersign_explain::reproduction::different_text;
 use countersign_explain::words::{rebuilt_files_text, shown_hours};
-use countersign_explain::{lockout::Lockout, lockout::foresee};
+use countersign_explain::{log_strength::LogStrength, strength::effective_groups};
 use countersign_store::Head;
 use maud::{Markup, html};
 
@@ -77,8 +76,8 @@ pub(super) fn show(view: &View, id: &RepoPath) -> Result<Reply, PageTrouble> {
             }
             aside aria-label="About the project" {
                 (signers(&project, lockout.as_ref()))
-                @if let Some(log) = &project.log {
-                    section.card aria-labelledby="log" { h2 #log { "Log" } dl.facts { (log_facts(log)) } }
+                @if let Some(log) = project.shown.transparency() {
+                    section.card aria-labelledby="log" { h2 #log { "Log" } dl.facts { (log_facts(&LogStrength::of(log))) } }
                 }
                 (facts(&project, visit))
             }
@@ -110,10 +109,11 @@ impl Wanted {
 
 fn lead(project: &ProjectOverview) -> Markup {
     let rules_of = |wanted: Role| {
-        let found = project.roles.iter().find(|role| role.role == wanted && !role.groups.is_empty());
-        found.map(|role| role.groups.iter().map(parts::rule_of).collect::<Vec<_>>().join(", and "))
+        let groups = effective_groups(&project.shown, wanted);
+        let rules = groups.iter().map(parts::rule_of).collect::<Vec<_>>().join(", and ");
+        Some(rules).filter(|_| !groups.is_empty())
     };
-    let is_required = project.rebuilds.as_ref().is_some_and(|rebuilds| rebuilds.required);
+    let is_required = project.shown.rebuilds().is_some_and(|rebuilds| rebuilds.required);
     html! {
         p.lede {
             @if project.signers.is_none() { span.state.open { "registering" } " " }
@@ -330,12 +330,10 @@ fn find_lockout(app: &App, file: &SignersFile) -> Option<Lockout> {
 }
 
 fn signers(project: &ProjectOverview, lockout: Option<&Lockout>) -> Markup {
-    let uses = lockout.iter().flat_map(|lockout| &lockout.uses);
-    let uses = uses.filter_map(|used| Some((used.signer.key, (used.last_signed?, used.is_idle))));
-    let uses: BTreeMap<PublicKey, (Timestamp, bool)> = uses.collect();
     let did = |signer: &Signer| {
+        let used = lockout.and_then(|lockout| lockout.uses.iter().find(|used| used.signer.key == signer.key));
         html! {
-            @if let Some((at, is_idle)) = uses.get(&signer.key) {
+            @if let Some(KeyUse { last_signed: Some(at), is_idle, .. }) = used {
                 "last signed " (parts::when(*at))
                 @if *is_idle { " " span.state.open { "idle" } }
             }
@@ -344,21 +342,21 @@ fn signers(project: &ProjectOverview, lockout: Option<&Lockout>) -> Markup {
     html! {
         section.card aria-labelledby="signers" {
             h2 #signers { @if project.signers.is_some() { "Signers" } @else { "Proposed signers" } }
-            @for role in &project.roles {
+            @for role in Role::ALL {
                 // Groups that stand in for a role are not listed a second time.
-                @if role.is_explicit {
-                    @for group in &role.groups {
-                        p.role-line { strong { (parts::role_name(role.role)) } span.rule { (parts::rule_of(group)) } }
+                @if project.shown.explicit_groups(role).is_some() {
+                    @for group in effective_groups(&project.shown, role) {
+                        p.role-line { strong { (parts::role_name(role)) } span.rule { (parts::rule_of(&group)) } }
                         (parts::people_who(&group.signers, &did))
                     }
-                } @else if role.role != Role::Builder {
-                    p.meta { (left_to_default(role.role)) }
+                } @else if role != Role::Builder {
+                    p.meta { (left_to_default(role)) }
                 }
             }
-            @if let Some(rebuilds) = &project.rebuilds { (what_builders_do(rebuilds)) }
-            @if !project.registrars.is_empty() {
+            @if let Some(rebuilds) = project.shown.rebuilds() { (what_builders_do(rebuilds)) }
+            @if !project.shown.registrars().is_empty() {
                 p.role-line { strong { "Registrars" } span.rule { "register releases, and sign nothing" } }
-                (parts::people(&project.registrars))
+                (parts::people(project.shown.registrars()))
             }
             @if let Some(signers) = &project.signers && let Some(hours) = signers.rotation_delay_hours() {
                 p.meta {

@@ -10,7 +10,7 @@ use countersign_core::values::{path::RepoPath, wire::routes as paths};
 use countersign_core::{documents::layout, rules::decide::statement::list_records};
 use countersign_store::{FoundFile, Head, ObjectId, PathEntry, unreadable};
 
-use crate::api::openapi::{Content, DescribedAnswer, Endpoint, Section, any_path, file_path, if_none_match};
+use crate::api::openapi::{Content, DescribedAnswer, Endpoint, Section, any_path, file_path};
 use crate::api::routing::{JSON, Question, RouteTable, parse_tail, with_type};
 use crate::api::{openapi, routes::history::HistoryEntries, routes::history::cached_chain, state::App};
 use crate::{http::error::ApiError, http::sending::SMALL_BYTES};
@@ -30,25 +30,19 @@ pub(crate) fn routes() -> RouteTable {
             )
             .counted_as("files")
             .takes(file_path())
-            .takes(if_none_match())
+            .revalidated()
             .answers(describe_stored("the bytes").with_content(Content::bytes("application/octet-stream")))
-            .answers(DescribedAnswer::not_modified())
             .refuses(400, "invalid path, or a directory", "path.400")
             .refuses(404, "no file at the path", "status.404")
-            .can_fail("")
-            .can_be_busy()
-            .limited())
+            .with_large_answers())
         .get_below(paths::GET_SIGNERS, signers, Endpoint::new("get_signers", Section::Reading, "The signers in force for a path")
             .about("The nearest signers file in force at or above the path, byte for byte as it was published.")
             .takes(any_path())
-            .takes(if_none_match())
+            .revalidated()
             .answers(describe_stored("the signers file").with_content(Content::of::<SignersConfig>(&[("two_of_two", "get_signers")])))
-            .answers(DescribedAnswer::not_modified())
             .refuses(400, "invalid path", "path.400")
             .fails("no signers file in any parent directory", ApiError::no_signers("https/github.com/443/acme/other"))
-            .can_fail("")
-            .can_be_busy()
-            .limited())
+            .with_large_answers())
         .get_below(paths::GET_SIGNERS_CHAIN, chain, describe_chain("get_signers_chain", ""))
         // Another name for it in the specification.
         .get_below(paths::GET_ARTIFACT_SIGNERS_CHAIN, chain, describe_chain("get_artifact_signers_chain", "\n\nThe same as `get_signers_chain`, under another name."))
@@ -64,9 +58,7 @@ fn describe_chain(id: &'static str, note: &str) -> Endpoint {
         .takes(file_path())
         .answers_with::<ChainResponse>(200, "the history of the signers", &[("first_signers", "chain")])
         .refuses(400, "invalid path, nothing there, not complete, or of another kind", "chain.400")
-        .can_fail("")
-        .can_be_busy()
-        .limited()
+        .with_large_answers()
 }
 
 pub(crate) fn describe_stored(about: &str) -> DescribedAnswer {

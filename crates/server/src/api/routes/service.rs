@@ -9,7 +9,7 @@ use countersign_api::answers::{HealthResponse, PingAuth, PingResponse};
 use countersign_core::values::{key::PublicKey, time::Timestamp, wire, wire::routes as paths};
 use serde_json::json;
 
-use crate::api::openapi::{Content, DescribedAnswer, Endpoint, Reference, Section, fixed, if_none_match};
+use crate::api::openapi::{Content, DescribedAnswer, Endpoint, Reference, Section, fixed};
 use crate::api::routing::{Question, RouteTable};
 use crate::api::{auth, openapi, routes::files::matches_tag, state::App};
 use crate::http::{error::ApiError, error::NotReady, sending::typed};
@@ -28,9 +28,8 @@ pub(crate) fn routes() -> RouteTable {
         .get(paths::OPENAPI, document, Endpoint::new("openapi", Section::Watching, "This reference, for programs")
             .about("An OpenAPI 3.1 document, made from the same descriptions as this page. Any origin can read it.")
             .counted_as("page")
-            .takes(if_none_match())
+            .revalidated()
             .answers(DescribedAnswer::new(200, "the document").with_headers([openapi::ETAG, openapi::CACHE_CONTROL]).with_content(Content::object()))
-            .answers(DescribedAnswer::not_modified())
             .limited())
         .get(paths::ROBOTS, robots, fixed("robots", "What search engines can read", "the rules", PLAIN)
             .about("Search engines can read all pages, but not the answers for programs, and not what a search finds."))

@@ -14,7 +14,7 @@ use countersign_log::NoStaple;
 use countersign_store::Head;
 use serde_json::json;
 
-use crate::api::openapi::{Content, DescribedAnswer, Endpoint, Parameter, Section};
+use crate::api::openapi::{Content, Endpoint, Parameter, Section};
 use crate::api::routes::files::{describe_stored, file_not_found, matches_tag, not_modified, tagged};
 use crate::api::routing::{JSON, Question, RouteTable};
 use crate::api::{openapi, state::App};
@@ -39,14 +39,11 @@ pub(crate) fn routes() -> RouteTable {
             .takes(Parameter::query("newest", "The newest release of the project at the path: the highest complete version that no one has begun to revoke. `skipped` lists the higher versions that were passed over. If the project has no such release, the answer is about the project. With `tag`, this parameter changes nothing.", openapi::one_of(&["true"]), "true"))
             .takes(Parameter::query("history_after", "Leave out the entries of the history up to that of the signers file with this digest, which you have. If the history has no such entry, it is whole.", openapi::matching("^sha512:[0-9a-f]{128}$"), format!("sha512:{}", "0".repeat(128))))
             .takes(Parameter::query("log_size", "The size of the log that you have seen. `log.consistency` then proves that the staple is of the same log.", json!({ "type": "integer", "minimum": 0, "maximum": i64::MAX }), 7))
-            .takes(openapi::if_none_match())
+            .revalidated()
             .answers(describe_stored("the state").with_content(Content::of::<StateDocument<'_>>(&[("complete", "state")])))
-            .answers(DescribedAnswer::not_modified())
             .refuses(400, "invalid path or question", "path.400")
             .refuses(404, "no release and no project at the path", "status.404")
-            .can_fail("")
-            .can_be_busy()
-            .limited())
+            .with_large_answers())
 }
 
 async fn state(question: Question) -> Result<Response, ApiError> {
