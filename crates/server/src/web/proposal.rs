@@ -114,11 +114,7 @@ pub(super) fn condition_summary(proposal: &ProposalDescription) -> Markup {
 }
 
 fn condition_mark(condition: &ConditionProgress) -> Markup {
-    if condition.is_met {
-        html! { span.state.good { "met" } }
-    } else {
-        html! { span.state.open { "open" } }
-    }
+    html! { @if condition.is_met { span.state.good { "met" } } @else { span.state.open { "open" } } }
 }
 
 /// Lists the ways to meet a condition, one of which is enough. Once one is taken, the others do not matter.

@@ -33,10 +33,7 @@ impl HistoryEntries {
     /// The history file of a project; `None` if it has none.
     pub(crate) fn document(head: Arc<Head>, project: RepoPath) -> Result<Option<Self>, ReadError> {
         let count = stored::history_len(&*head, &project);
-        if count == 0 {
-            return Ok(None);
-        }
-        Self::of(head, project, count, Assembly::document(count)).map(Some)
+        (count > 0).then(|| Self::of(head, project, count, Assembly::document(count))).transpose()
     }
 
     pub(crate) fn chain(head: Arc<Head>, path: &RepoPath) -> Result<Self, ChainRefusal> {

@@ -125,8 +125,7 @@ fn read_state(
     let subject = find(&head).ok_or_else(missing)?;
     let staple = staple.filter(|_| subject == before);
     let mut state = State::gather(&*head, subject)?;
-    let (staple, mut log) = answer_of_log(app, &state, staple);
-    log.consistency = prove_consistency(app, staple.as_ref(), known.log_size);
+    let (staple, log) = answer_of_log(app, &state, staple, known.log_size);
     let history_after = known.history_after.filter(|known| state.leave_out(known));
     let DroppedSignatures { releases, more } = match &state.subject {
         StateSubject::Project(project) => list_dropped(&*head, project, LIST_ENTRIES)?,
@@ -148,16 +147,19 @@ fn answer_of_log(
     app: &App,
     state: &State,
     staple: Option<Result<Staple, NoStaple>>,
+    seen: Option<u64>,
 ) -> (Option<Staple>, LogAnswer) {
-    let key = app.log.get().map(|log| log.key().clone());
-    let (staple, refusal) = match staple.filter(|_| state.evidence.is_some()) {
-        Some(Ok(staple)) => (Some(staple), None),
-        Some(Err(refusal)) => (None, Some(refusal)),
-        None => (None, None),
+    let (staple, refusal) = match staple.filter(|_| state.evidence.is_some()).transpose() {
+        Ok(staple) => (staple, None),
+        Err(refusal) => (None, Some(refusal)),
     };
-    let is_soon = matches!(refusal, Some(NoStaple::NotLogged { .. }));
-    let no_staple = refusal.map(|refusal| refusal.to_string());
-    (staple, LogAnswer { key, no_staple, is_soon, consistency: None })
+    let answer = LogAnswer {
+        key: app.log.get().map(|log| log.key().clone()),
+        is_soon: matches!(refusal, Some(NoStaple::NotLogged { .. })),
+        no_staple: refusal.map(|refusal| refusal.to_string()),
+        consistency: prove_consistency(app, staple.as_ref(), seen),
+    };
+    (staple, answer)
 }
 
 /// Proves that the log of a staple and the one that the client has seen are one log, whichever is larger.
