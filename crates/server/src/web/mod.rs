@@ -30,8 +30,7 @@ use countersign_store::Head;
 use serde_json::json;
 
 use crate::api::openapi::{
-    Content, EXAMPLE_COMMIT, Endpoint, HTML, Parameter, living_page, matching, one_of, redirect, text,
-    unchecked,
+    EXAMPLE_COMMIT, Endpoint, HTML, Parameter, living_page, matching, one_of, redirect, text, unchecked,
 };
 use crate::api::{openapi, routing::RouteTable, routing::parse_tail, state::App};
 pub(crate) use crate::web::reply::report_unknown;
@@ -72,7 +71,7 @@ pub(crate) fn routes() -> RouteTable {
         (
             links::HOME,
             landing::show,
-            living_page("landing_page", "The first page", HTML)
+            living_page("landing_page", "The first page", &[HTML])
                 .about("What this server is for, and recent releases.")
                 .takes(unchecked(search()))
                 .answers(redirect("a search has an address of its own")),
@@ -80,7 +79,7 @@ pub(crate) fn routes() -> RouteTable {
         (
             links::PROJECTS,
             projects::show_all,
-            living_page("projects_page", "Projects", HTML)
+            living_page("projects_page", "Projects", &[HTML])
                 .about("The projects on this server. A digest finds the releases that list it.")
                 .takes(search())
                 .takes(page()),
@@ -88,7 +87,7 @@ pub(crate) fn routes() -> RouteTable {
         (
             links::ALL_ACTIVITY,
             activity::show_all,
-            living_page("activity_page", "Activity", HTML)
+            living_page("activity_page", "Activity", &[HTML])
                 .about("What happened recently on this server.")
                 .takes(unchecked(before()))
                 .takes(Parameter::query(
@@ -104,7 +103,7 @@ pub(crate) fn routes() -> RouteTable {
         (
             links::ALL_ACTIVITY_FEED,
             |view| activity::show_feed(view, None),
-            living_page("activity_feed", "Activity, for feed readers", ATOM)
+            living_page("activity_feed", "Activity, for feed readers", &[ATOM])
                 .about("What happened recently on this server, as an Atom feed.")
                 .takes(unchecked(event_type()))
                 .takes(author()),
@@ -112,13 +111,13 @@ pub(crate) fn routes() -> RouteTable {
         (
             links::LOG,
             log_page::show,
-            living_page("log_page", "The log", HTML)
+            living_page("log_page", "The log", &[HTML])
                 .about("The log of this server: its key, its newest checkpoint, its witnesses, and how to become one."),
         ),
         (
             &format!("{}/{{key}}", paths::KEY_PAGES),
             keys::show,
-            living_page("key_page", "A key", HTML)
+            living_page("key_page", "A key", &[HTML])
                 .about("Where a key is listed, what it signed, and what waits for it.")
                 .takes(Parameter::path(
                     "key",
@@ -135,12 +134,11 @@ pub(crate) fn routes() -> RouteTable {
     });
     let show_path = async |State(app): State<App>, visit: Visit| reply(app, visit, show_path).await;
     pages
-        .get_below(paths::PAGES, show_path, living_page("place_page", "A project or a release", HTML)
+        .get_below(paths::PAGES, show_path, living_page("place_page", "A project or a release", &[HTML, ATOM])
             .about("What is stored at a path: a project, a release, proposed signers, or the history of the signers.")
             .takes(openapi::any_path())
             .takes(unchecked(page()))
             .takes(unchecked(before()))
-            .with_content(200, Content::text(ATOM))
             .answers(redirect("the page is under another address"))
             .refuses(400, "invalid path", "path.400")
             .with_error_pages())

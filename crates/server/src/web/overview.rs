@@ -86,10 +86,6 @@ pub struct ReleaseEntry {
     pub state: ReleaseState,
     /// A revocation waits for more signatures.
     pub is_revoking: bool,
-    /// A signer has objected; whether one still does, only the file says.
-    pub has_objections: bool,
-    /// A builder has stated what it got.
-    pub has_rebuilds: bool,
 }
 
 /// The state as which lists of a project count and filter a release. A begun revocation takes the place of the stored one.
@@ -141,25 +137,22 @@ pub struct ReleaseCounts {
 pub struct ReleaseList {
     dir: RepoPath,
     entries: Vec<ReleaseEntry>,
-    /// The last directory with a begun revocation, with objections, and with rebuilds. These files come before that of the
-    /// signatures.
-    last: [String; 3],
+    /// The last directory with a begun revocation, whose file comes before that of the signatures.
+    revoking: String,
 }
 
 impl ReleaseList {
     /// The list of the releases at or below `dir`.
     pub fn below(dir: &RepoPath) -> Self {
-        Self { dir: dir.clone(), entries: Vec::new(), last: Default::default() }
+        Self { dir: dir.clone(), entries: Vec::new(), revoking: String::new() }
     }
 
     /// Notes a file. The files of one directory must come one after the other.
     pub fn see(&mut self, path: &str) {
         let Some((dir, name)) = path.rsplit_once('/') else { return };
         let Some(suffix) = name.strip_prefix(wire::INDEX_FILE) else { return };
-        let is_begun = suffix.strip_prefix(wire::REVOCATION_SUFFIX) == Some(wire::PENDING_SUFFIX);
-        let said = [is_begun, suffix == wire::OBJECTIONS_SUFFIX, suffix == wire::REBUILDS_SUFFIX];
-        if let Some(kind) = said.iter().position(|is_said| *is_said) {
-            dir.clone_into(&mut self.last[kind]);
+        if suffix.strip_prefix(wire::REVOCATION_SUFFIX) == Some(wire::PENDING_SUFFIX) {
+            dir.clone_into(&mut self.revoking);
         }
         // The state of an index is told by the ending that its signatures file adds to the index's name.
         let state = match suffix.strip_prefix(wire::SIGNATURES_SUFFIX) {
@@ -171,10 +164,8 @@ impl ReleaseList {
         // An index has one signatures file. If there were two, the first would count.
         let is_new = self.entries.last().is_none_or(|last| last.dir != dir);
         if is_new && dir.starts_with(self.dir.as_str()) {
-            let [has_begun, has_objections, has_rebuilds] = self.last.each_ref().map(|last| last == dir);
-            let is_revoking = state == ReleaseState::Complete && has_begun;
-            let dir = dir.to_owned();
-            self.entries.push(ReleaseEntry { dir, state, is_revoking, has_objections, has_rebuilds });
+            let is_revoking = state == ReleaseState::Complete && self.revoking == dir;
+            self.entries.push(ReleaseEntry { dir: dir.to_owned(), state, is_revoking });
         }
     }
 

@@ -8,11 +8,13 @@ use countersign_core::values::bounds::{PAGE_ROWS, SEARCH_CHARS};
 use countersign_core::values::shown::{shown_count, shown_text};
 use countersign_core::values::{path::RepoPath, time::Timestamp};
 use countersign_explain::describe::proposal::ProposalDescription;
-use countersign_explain::describe::release::{ReleaseDescription, describe_release, summarise_release};
+use countersign_explain::describe::release::{
+    ReleaseDescription, ReleaseSummary, describe_release, list_objections, summarise_release,
+};
 use countersign_explain::lockout::{KeyUse, Lockout, foresee};
-use countersign_explain::reproduction::different_text;
 use countersign_explain::words::{rebuilt_files_text, shown_hours};
 use countersign_explain::{log_strength::LogStrength, strength::effective_groups};
+use countersign_explain::{progress::Names, reproduction::different_text};
 use countersign_store::Head;
 use maud::{Markup, html};
 
@@ -42,7 +44,7 @@ pub(super) fn show(view: &View, id: &RepoPath) -> Result<Reply, PageTrouble> {
     let newest = find_newest(head, &releases);
     let found = releases.filter(wanted.state, &wanted.words);
     let paging = view.paging(PAGE_ROWS, found.len())?;
-    let shown = found.newest(paging.range());
+    let shown = read_rows(head, found.newest(paging.range()));
     let lockout = project.signers.as_ref().and_then(|file| find_lockout(app, file));
     let name = links::shown_path(id);
     let is_plain = paging.page == 1 && wanted.is_all();
@@ -53,9 +55,9 @@ pub(super) fn show(view: &View, id: &RepoPath) -> Result<Reply, PageTrouble> {
         div.columns {
             div {
                 @if is_plain {
-                    (revocations(head, id, &shown))
-                    (differences(head, id, &shown))
-                    (objections(head, id, &shown))
+                    (revocations(id, &shown))
+                    (differences(id, &shown))
+                    @if let Some(current) = &project.signers { (objections(id, current, &shown)) }
                     @if let Some(newest) = &newest { (newest_release(id, newest, visit)) }
                     @if let Some(proposal) = &project.proposal { (notice(proposal, app.now())) }
                     // What the masters stopped, until the next activation.
@@ -70,7 +72,7 @@ pub(super) fn show(view: &View, id: &RepoPath) -> Result<Reply, PageTrouble> {
                     h2 #releases { "Releases" }
                     (tabs(id, counts, &wanted))
                     @if counts.total() > PAGE_ROWS { (filter_form(id, &wanted)) }
-                    @if shown.is_empty() { (no_releases(counts, &wanted)) } @else { (release_table(head, id, &shown)) }
+                    @if paging.range().is_empty() { (no_releases(counts, &wanted)) } @else { (release_table(id, &shown)) }
                     (paging.links("releases", &format!("{}{}", links::page(id), links::query_before(&wanted.fields(), "page=")), BY_AGE))
                 }
             }
@@ -160,70 +162,77 @@ fn newest_release(id: &RepoPath, release: &ReleaseDescription, visit: &Visit) ->
     }
 }
 
+/// A release of the list that is shown.
+struct ReleaseRow {
+    index: RepoPath,
+    entry: ReleaseEntry,
+    /// `None` if it cannot be read: an error in one must not hide the others.
+    summary: Option<ReleaseSummary>,
+}
+
+fn read_rows(head: &Head, entries: Vec<ReleaseEntry>) -> Vec<ReleaseRow> {
+    let read = |entry: ReleaseEntry| {
+        let index = entry.index()?;
+        Some(ReleaseRow { summary: summarise_release(head, &index).ok().flatten(), index, entry })
+    };
+    entries.into_iter().filter_map(read).collect()
+}
+
 /// Shows begun revocations, which come first. The list has them first too.
-fn revocations(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
+fn revocations(id: &RepoPath, shown: &[ReleaseRow]) -> Markup {
     html! {
-        @for entry in shown.iter().filter(|entry| entry.is_revoking) {
-            @if let Some(index) = entry.index() {
-                @let begun = summarise_release(head, &index).ok().flatten().and_then(|release| release.begun);
-                section.card.hero.is-open.is-doubted {
+        @for ReleaseRow { index, summary, .. } in shown.iter().filter(|row| row.entry.is_revoking) {
+            @let begun = summary.as_ref().and_then(|summary| summary.begun.as_ref());
+            section.card.hero.is-open.is-doubted {
+                h2 {
+                    a.wrap href=(links::page(index)) { bdi { (links::release_name(id, index)) } } ": "
+                    @match begun { Some(begun) => (parts::how_many_revoke(begun)), None => "revocation begun" }
+                }
+                @if let Some(begun) = begun {
+                    p.reason { q.wrap { bdi { (shown_text(&begun.reason)) } } }
+                    @for group in &begun.groups { p { (parts::group_progress(group)) } }
+                }
+                p { (REVOKERS_DECIDE) }
+            }
+        }
+    }
+}
+
+/// The releases of the list that are not revoked.
+fn unrevoked(shown: &[ReleaseRow]) -> impl Iterator<Item = (&RepoPath, &ReleaseSummary)> {
+    let readable = shown.iter().filter_map(|row| Some((&row.index, row.summary.as_ref()?)));
+    readable.filter(|(_, summary)| summary.state != ReleaseState::Revoked)
+}
+
+/// Shows what builders got that is something else than what is released.
+fn differences(id: &RepoPath, shown: &[ReleaseRow]) -> Markup {
+    html! {
+        @for (index, summary) in unrevoked(shown) {
+            @if let Some(found) = &summary.reproduction && let Some(text) = different_text(found) {
+                section.card.hero.is-open {
                     h2 {
-                        a.wrap href=(links::page(&index)) { bdi { (links::release_name(id, &index)) } } ": "
-                        @match &begun { Some(begun) => (parts::how_many_revoke(begun)), None => "revocation begun" }
+                        a.wrap href=(links::page(index)) { bdi { (links::release_name(id, index)) } } ": " bdi { (text) }
                     }
-                    @if let Some(begun) = &begun {
-                        p.reason { q.wrap { bdi { (shown_text(&begun.reason)) } } }
-                        @for group in &begun.groups { p { (parts::group_progress(group)) } }
-                    }
-                    p { (REVOKERS_DECIDE) }
+                    (parts::difference_list(found, &Names::of([&*summary.signers.file])))
                 }
             }
         }
     }
 }
 
-/// Shows what builders got that is something else than what is released and not revoked.
-fn differences(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
-    let found = describe_those(head, shown, |entry| entry.has_rebuilds);
-    let different =
-        found.iter().filter_map(|release| Some((release, different_text(release.reproduction.as_ref()?)?)));
+/// Shows objections, which come after revocations.
+fn objections(id: &RepoPath, current: &SignersFile, shown: &[ReleaseRow]) -> Markup {
     html! {
-        @for (release, text) in different {
-            section.card.hero.is-open {
-                h2 {
-                    a.wrap href=(links::page(&release.path)) { bdi { (links::release_name(id, &release.path)) } }
-                    ": " bdi { (text) }
+        @for (index, summary) in unrevoked(shown) {
+            @let objections = list_objections(current, summary.objections.standing());
+            @if !objections.is_empty() {
+                section.card.hero.is-bad {
+                    h2 {
+                        (parts::count(objections.len(), "objection to ", "objections to "))
+                        a.wrap href=(links::page(index)) { bdi { (links::release_name(id, index)) } }
+                    }
+                    (parts::objection_list(&objections))
                 }
-                @if let Some(reproduction) = &release.reproduction {
-                    (parts::difference_list(reproduction, &release.names))
-                }
-            }
-        }
-    }
-}
-
-/// Reads the releases of a list that are not revoked and meant.
-fn describe_those(
-    head: &Head,
-    shown: &[ReleaseEntry],
-    is_meant: impl Fn(&ReleaseEntry) -> bool,
-) -> Vec<ReleaseDescription> {
-    let meant = shown.iter().filter(|entry| entry.state != ReleaseState::Revoked && is_meant(entry));
-    let meant = meant.filter_map(ReleaseEntry::index);
-    meant.filter_map(|index| describe_release(head, &index).ok().flatten()).collect()
-}
-
-/// Shows objections to what is not revoked, which come after revocations.
-fn objections(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
-    let found = describe_those(head, shown, |entry| entry.has_objections);
-    html! {
-        @for release in found.iter().filter(|release| !release.objections.is_empty()) {
-            section.card.hero.is-bad {
-                h2 {
-                    (parts::count(release.objections.len(), "objection to ", "objections to "))
-                    a.wrap href=(links::page(&release.path)) { bdi { (links::release_name(id, &release.path)) } }
-                }
-                (parts::objection_list(&release.objections))
             }
         }
     }
@@ -300,17 +309,16 @@ fn no_releases(counts: ReleaseCounts, wanted: &Wanted) -> Markup {
     }
 }
 
-fn release_table(head: &Head, id: &RepoPath, releases: &[ReleaseEntry]) -> Markup {
+fn release_table(id: &RepoPath, releases: &[ReleaseRow]) -> Markup {
     let rows = html! {
-        @for (entry, index) in releases.iter().filter_map(|entry| Some((entry, entry.index()?))) {
+        @for ReleaseRow { index, entry, summary } in releases {
             tr role="row" {
                 th.wrap scope="row" role="rowheader" {
-                    a href=(links::page(&index)) { bdi { (links::release_name(id, &index)) } }
+                    a href=(links::page(index)) { bdi { (links::release_name(id, index)) } }
                 }
-                @match summarise_release(head, &index) {
-                    Ok(Some(summary)) => (parts::standing_cells(&summary)),
-                    // An error in one must not hide the others.
-                    Ok(None) | Err(_) => {
+                @match summary {
+                    Some(summary) => (parts::standing_cells(summary)),
+                    None => {
                         td role="cell" { (parts::state(entry.state, false, None)) }
                         td role="cell" colspan="2" { "cannot be read" }
                     }

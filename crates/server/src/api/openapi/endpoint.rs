@@ -164,15 +164,13 @@ impl Endpoint {
         }
     }
 
-    pub fn counted_as(mut self, name: &'static str) -> Self {
-        self.counted_as = name;
-        self
+    pub fn counted_as(self, name: &'static str) -> Self {
+        Self { counted_as: name, ..self }
     }
 
     /// Paragraphs with empty lines between them. Text in backticks is code.
-    pub fn about(mut self, text: impl Into<String>) -> Self {
-        self.about = text.into();
-        self
+    pub fn about(self, text: impl Into<String>) -> Self {
+        Self { about: text.into(), ..self }
     }
 
     pub fn takes(mut self, parameter: Parameter) -> Self {
@@ -198,22 +196,13 @@ impl Endpoint {
         self.with_raw_body(Content::of::<T>(examples))
     }
 
-    pub fn with_raw_body(mut self, body: Content) -> Self {
-        self.body = Some(body);
-        self
+    pub fn with_raw_body(self, body: Content) -> Self {
+        Self { body: Some(body), ..self }
     }
 
     pub fn answers(mut self, answer: DescribedAnswer) -> Self {
         let position = self.answers.partition_point(|other| other.status <= answer.status);
         self.answers.insert(position, answer);
-        self
-    }
-
-    /// Another form of an answer.
-    pub fn with_content(mut self, status: u16, content: Content) -> Self {
-        if let Some(answer) = self.answers.iter_mut().find(|answer| answer.status == status) {
-            answer.contents.push(content);
-        }
         self
     }
 
@@ -296,9 +285,8 @@ impl Endpoint {
         self
     }
 
-    pub fn optionally_signed(mut self) -> Self {
-        self.access = EndpointAccess::Optional;
-        self
+    pub fn optionally_signed(self) -> Self {
+        Self { access: EndpointAccess::Optional, ..self }
     }
 }
 
@@ -454,11 +442,12 @@ pub fn after_index() -> Parameter {
 // What the descriptions of pages have in common.
 
 /// A page that shows the newest state.
-pub fn living_page(id: &'static str, summary: &'static str, media_type: &'static str) -> Endpoint {
+pub fn living_page(id: &'static str, summary: &'static str, media_types: &[&'static str]) -> Endpoint {
     let page = DescribedAnswer::new(200, "the page").with_headers([ETAG, CACHE_CONTROL]);
+    let page = media_types.iter().fold(page, |page, media_type| page.with_content(Content::text(media_type)));
     Endpoint::new(id, Section::Pages, summary)
         .revalidated()
-        .answers(page.with_content(Content::text(media_type)))
+        .answers(page)
         .fails("nothing is there", ApiError::new(ErrorCode::NoSuchPage, "The list has no such page"))
         .can_fail("")
         .fails("too many pages are being made, or the server has just started; try again", ApiError::BUSY)
