@@ -4,18 +4,18 @@ use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes, HttpBody, to_bytes};
 use axum::extract::{FromRequest, Request};
-use axum::http::{HeaderMap, header::CONTENT_LENGTH, request::Parts};
+use axum::http::{HeaderMap, header::CONTENT_LENGTH};
 use countersign_api::error_code::ErrorCode;
 use countersign_core::documents::signed_request::SignedRequest;
 use countersign_core::rules::{auth, auth::AuthHeaders, snapshot::Change};
 use countersign_core::values::key::{PublicKey, Signature};
-use countersign_core::values::{bounds::KEPT_REQUEST_BYTES, time::Timestamp, wire};
+use countersign_core::values::{bounds::KEPT_REQUEST_BYTES, path::RepoPath, time::Timestamp, wire};
 use countersign_store::{Head, StoreError};
 use http_body_util::BodyExt as _;
 
 use crate::http::{error::ApiError, upstream::FetchClaim};
 use crate::limits::{connections::RequestSender, semaphore::Claimant, semaphore::GaveWay};
-use crate::{api::state::App, operate::observe, operate::observe::RequestFact};
+use crate::{api::routing::Question, api::state::App, operate::observe, operate::observe::RequestFact};
 
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Nearly every body is smaller. The server receives only some larger bodies, or bodies of unknown length, at a time:
@@ -25,34 +25,38 @@ const SMALL_BODY_BYTES: u64 = 16 * 1024;
 /// A request whose sender is proved, with its raw body. Its nonce is used up.
 #[derive(Debug)]
 pub struct Authenticated {
+    pub question: Question,
     pub caller: PublicKey,
     pub body: Bytes,
     timestamp: Timestamp,
     /// The nonce as it was received, because the sender signed that text.
     nonce: String,
     signature: Signature,
-    /// The client to charge.
-    sender: RequestSender,
 }
 
 impl Authenticated {
     /// Charges the client for a request that makes the server fetch, and names the claimant of a place.
     pub fn claim_fetch(&self, claimant: Claimant) -> Result<FetchClaim, ApiError> {
-        let client = self.sender.client.as_ref();
+        let client = self.question.sender.client.as_ref();
         let share = client.map(|client| client.share_fetching(&self.caller)).transpose()?;
         client.map_or(Ok(()), |client| client.charge_fetch(&self.caller, Instant::now()))?;
         Ok(FetchClaim { claimant, share })
     }
 
+    /// Refuses a change at this path if it is blocked for one of these keys. Notes the path for the line of the request.
+    pub fn check_blocks(&self, keys: &[&PublicKey], path: &RepoPath) -> Result<(), ApiError> {
+        observe::note(RequestFact::File, path);
+        Ok(self.question.app.blocks.check(keys, path)?)
+    }
+
     pub fn claimant(&self) -> Claimant {
-        self.sender.claimant().with_key(&self.caller)
+        self.question.sender.claimant().with_key(&self.caller)
     }
 
     /// Makes the change that this request asks for, at the time that the writer gives, unless the clock was set meanwhile
     /// (D191, D192).
     pub async fn change<T, R>(
         &self,
-        app: &App,
         decide: impl Fn(&Head, Timestamp) -> Result<(Change, T), R> + Send + 'static,
     ) -> Result<T, ApiError>
     where
@@ -64,7 +68,7 @@ impl Authenticated {
             auth::check_carried(sent, now)?;
             Ok::<_, ApiError>(decide(head, now)?)
         };
-        app.store.transact(carry_out).await?
+        self.question.app.store.transact(carry_out).await?
     }
 
     /// The request as the server keeps it for later verification (D14).
@@ -90,7 +94,7 @@ impl FromRequest<App> for Authenticated {
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
         let (parts, body) = request.into_parts();
-        let authenticated = authenticate(app, &parts, body).await;
+        let authenticated = authenticate(Question::of(&parts, app), body).await;
         if authenticated.is_err()
             && let Ok(claimed) = single_header(&parts.headers, wire::HEADER_PUBLIC_KEY)
         {
@@ -101,12 +105,12 @@ impl FromRequest<App> for Authenticated {
     }
 }
 
-pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authenticated, ApiError> {
+pub async fn authenticate(question: Question, body: Body) -> Result<Authenticated, ApiError> {
+    let Question { app, sender, headers, .. } = &question;
     app.role.check_accepts()?;
     app.role.check_clock()?;
-    let (headers, limit) = (&parts.headers, app.limits.request_body_bytes);
-    let sender = RequestSender::of(parts);
-    charge_body(&sender, headers, limit)?;
+    let limit = app.limits.request_body_bytes;
+    charge_body(sender, headers, limit)?;
     let received = AuthHeaders {
         timestamp: single_header(headers, wire::HEADER_TIMESTAMP)?,
         nonce: single_header(headers, wire::HEADER_NONCE)?,
@@ -115,7 +119,7 @@ pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authen
     };
     // Before the body is read: a request that fails anyway must not fill the memory.
     let claimed = auth::check_headers(&received, app.now())?;
-    let body = receive(app, &sender, body, limit).await?;
+    let body = receive(app, sender, body, limit).await?;
     let verified = claimed.verify(&body)?;
     observe::note(RequestFact::Key, &verified.public_key);
     if let Some(reason) = app.store.halted() {
@@ -127,14 +131,8 @@ pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authen
         // Only now: a replayed request must not use up the allowance of the key that signed it.
         client.charge_key(&verified.public_key, Instant::now())?;
     }
-    Ok(Authenticated {
-        caller: verified.public_key,
-        body,
-        timestamp: verified.timestamp,
-        nonce: received.nonce.to_owned(),
-        signature: verified.signature,
-        sender,
-    })
+    let (nonce, timestamp, signature) = (received.nonce.to_owned(), verified.timestamp, verified.signature);
+    Ok(Authenticated { question, caller: verified.public_key, body, timestamp, nonce, signature })
 }
 
 pub fn has_auth_headers(headers: &HeaderMap) -> bool {

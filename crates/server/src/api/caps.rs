@@ -56,23 +56,16 @@ impl ServiceLimits {
     ) -> Result<(), ApiError> {
         // The first entry is the registration. Entries are in order of activation, so the one that is so many before
         // the next says whether all since then came within a day.
-        let Some(oldest) = stored::history_len(snapshot, project).checked_sub(self.rotations_per_day) else {
-            return Ok(());
-        };
-        if oldest == 0 {
-            return Ok(());
-        }
+        let oldest = stored::history_len(snapshot, project).checked_sub(self.rotations_per_day);
+        let Some(oldest) = oldest.filter(|oldest| *oldest > 0) else { return Ok(()) };
         let age = now.ahead_of(stored::entry_facts(snapshot, project, oldest + 1)?.activated_at);
-        match age.and_then(|age| DAY.checked_sub(age)).filter(|wait| !wait.is_zero()) {
-            None => Ok(()),
-            Some(wait) => {
-                let (rotations, seconds) = (self.rotations_per_day, wait.as_secs() + 1);
-                let message = format!(
-                    "The signers of {project} were changed {rotations} times within a day: try again in {seconds} seconds"
-                );
-                Err(ApiError::new(ErrorCode::TooManyRotations, message).retry_after(seconds))
-            }
-        }
+        let wait = age.and_then(|age| DAY.checked_sub(age)).filter(|wait| !wait.is_zero());
+        let Some(wait) = wait else { return Ok(()) };
+        let (rotations, seconds) = (self.rotations_per_day, wait.as_secs() + 1);
+        let message = format!(
+            "The signers of {project} were changed {rotations} times within a day: try again in {seconds} seconds"
+        );
+        Err(ApiError::new(ErrorCode::TooManyRotations, message).retry_after(seconds))
     }
 
     /// Checks that the project may have one more proposal.

@@ -1,14 +1,19 @@
-//! How routes are made: each with its description, and the path at its end.
+//! How routes are made, each with its description, and what their handlers get of a request.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, convert::Infallible, sync::Arc};
 
+use axum::body::Bytes;
+use axum::http::{HeaderMap, HeaderValue, Uri, header::CONTENT_TYPE, request::Parts};
 use axum::routing::{MethodRouter, get, post};
-use axum::{Router, extract::FromRequestParts, handler::Handler, http::request::Parts};
+use axum::{Router, extract::FromRequestParts, handler::Handler, response::Response};
 use countersign_api::error_code::ErrorCode;
 use countersign_core::values::path::RepoPath;
+use countersign_store::catalogue::Look;
 
-use crate::api::{openapi::Endpoint, openapi::Row, state::App};
-use crate::http::error::ApiError;
+use crate::api::openapi::{self, Endpoint, Row};
+use crate::api::state::{App, wait_until_ready};
+use crate::http::{error::ApiError, request::Query, sending::run_in_turn};
+use crate::limits::connections::RequestSender;
 
 // The table of routes. Each route brings its part of the reference and cannot be added without it.
 
@@ -60,19 +65,71 @@ impl RouteTable {
     }
 }
 
-// The path at the end of a route.
+// What handlers get of a request.
 
-/// What follows `/v1/<route>/`, unparsed: authentication comes first (D30).
-#[derive(Debug)]
-pub struct Tail(pub String);
+/// A request without its body, and what answers it.
+#[derive(Debug, Clone)]
+pub struct Question {
+    pub app: App,
+    /// The client to charge.
+    pub sender: RequestSender,
+    pub headers: HeaderMap,
+    pub uri: Uri,
+}
 
-impl Tail {
-    pub fn parse(&self) -> Result<RepoPath, ApiError> {
-        parse_tail(&self.0)
+impl Question {
+    pub fn of(parts: &Parts, app: &App) -> Self {
+        let (sender, headers) = (RequestSender::of(parts), parts.headers.clone());
+        Self { app: Arc::clone(app), sender, headers, uri: parts.uri.clone() }
+    }
+
+    /// What follows `/v1/<route>/`, unparsed.
+    pub fn tail(&self) -> &str {
+        self.uri.path().splitn(4, '/').nth(3).unwrap_or_default()
+    }
+
+    /// The path that follows `/v1/<route>/`.
+    pub fn path(&self) -> Result<RepoPath, ApiError> {
+        parse_tail(self.tail())
+    }
+
+    /// The parameters behind the question mark.
+    pub(crate) fn query(&self, known: &[&str]) -> Result<Query<'_>, ApiError> {
+        Query::parse(self.uri.query().unwrap_or_default(), known)
+    }
+
+    /// Asks the catalogue outside the runtime, when it is its turn.
+    pub(crate) async fn ask<T: Send + 'static>(
+        &self,
+        find: impl FnOnce(&Look<'_>) -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
+        wait_until_ready(&self.app).await?;
+        let catalogue = Arc::clone(&self.app.catalogue);
+        run_in_turn(&self.app.questions, self.sender.claimant(), move || find(&catalogue.look())).await
+    }
+
+    /// Sends an answer in JSON. It waits for room if it is large (D45).
+    pub(crate) async fn send_json(&self, answer: Bytes) -> Result<Response, ApiError> {
+        Ok(with_type(self.app.sending.answer(answer, &self.sender).await?, JSON))
     }
 }
 
-/// The path, percent-decoded once.
+impl FromRequestParts<App> for Question {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Infallible> {
+        Ok(Self::of(parts, app))
+    }
+}
+
+pub(crate) const JSON: HeaderValue = HeaderValue::from_static(openapi::JSON);
+
+pub(crate) fn with_type(mut response: Response, content_type: HeaderValue) -> Response {
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
+    response
+}
+
+/// The path at the end of a route, percent-decoded once.
 pub fn parse_tail(tail: &str) -> Result<RepoPath, ApiError> {
     let decoded =
         decode(tail).ok_or_else(|| ApiError::new(ErrorCode::InvalidPath, "Invalid path: it is not UTF-8"))?;
@@ -82,13 +139,4 @@ pub fn parse_tail(tail: &str) -> Result<RepoPath, ApiError> {
 /// The text, percent-decoded once; none if it is not UTF-8 then.
 pub fn decode(tail: &str) -> Option<Cow<'_, str>> {
     percent_encoding::percent_decode_str(tail).decode_utf8().ok()
-}
-
-impl<S: Sync> FromRequestParts<S> for Tail {
-    type Rejection = std::convert::Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
-        let tail = parts.uri.path().splitn(4, '/').nth(3).unwrap_or_default();
-        Ok(Self(tail.to_owned()))
-    }
 }

@@ -4,16 +4,15 @@ use std::{io, sync::Arc, sync::LazyLock, time::Duration, time::Instant};
 
 use countersign_core::values::time::Timestamp;
 use countersign_log::LogWitness;
+use countersign_store::catalogue::Catalogue;
 use countersign_store::machine::clock::{Clock, WriteFailure};
-use countersign_store::{catalogue::Catalogue, catalogue::Look};
 use tokio::{sync::watch, time::timeout};
 
 use crate::events::{Audience, journal::Followers, webhooks::settings::WebhookStats};
 use crate::follow::background::{HeldStore, LogSlot, Rounds};
 use crate::http::error::{ApiError, NotReady};
-use crate::http::{blocks::Blocks, sending::Sending, sending::run_in_turn, upstream::Upstream};
-use crate::limits::connections::{Connections, RequestSender};
-use crate::limits::{Limiter, semaphore::FairSemaphore};
+use crate::http::{blocks::Blocks, sending::Sending, upstream::Upstream};
+use crate::limits::{Limiter, connections::Connections, semaphore::FairSemaphore};
 use crate::nodes::{asking::CosigningStats, node::ServerRole};
 use crate::operate::config::{SecurityContact, ServiceLimits};
 use crate::{api::openapi::Reference, metrics::Requests};
@@ -32,7 +31,7 @@ pub struct AppParts {
     pub cosigning: Vec<Arc<CosigningStats>>,
     /// The witness, if this server is one itself.
     pub witness: Option<Arc<LogWitness>>,
-    /// What is stored, by digest, project, name and key. Handlers ask it through [`ask`].
+    /// What is stored, by digest, project, name and key. Handlers ask it through `Question::ask`.
     pub catalogue: Arc<Catalogue>,
     /// The turns of those who ask it.
     pub questions: Arc<FairSemaphore>,
@@ -113,15 +112,4 @@ pub(crate) async fn wait_until_ready(app: &App) -> Result<(), ApiError> {
     let waited = timeout(TIMEOUT, readiness.wait_for(|is_ready| *is_ready)).await;
     let is_ready = waited.is_ok_and(|ready| ready.is_ok());
     if is_ready { Ok(()) } else { Err(ApiError::NO_CATALOGUE_YET.into()) }
-}
-
-/// Answers a question outside the runtime, when it is its turn.
-pub(crate) async fn ask<T: Send + 'static>(
-    app: &App,
-    sender: &RequestSender,
-    question: impl FnOnce(&Look<'_>) -> T + Send + 'static,
-) -> Result<T, ApiError> {
-    wait_until_ready(app).await?;
-    let catalogue = Arc::clone(&app.catalogue);
-    run_in_turn(&app.questions, sender.claimant(), move || question(&catalogue.look())).await
 }

@@ -1,8 +1,8 @@
 //! What happened, newest first, as the commits tell it: on the whole server, or at and below a path.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
-use countersign_api::event::{Event, EventFilter, EventKind};
+use countersign_api::event::{Event, EventKind};
 use countersign_core::documents::{layout, layout::Signable, signers::Signer};
 use countersign_core::rules::{place::path_of_url, snapshot::Snapshot as _, stored};
 use countersign_core::values::shown::{shown_count, shown_text};
@@ -12,47 +12,44 @@ use countersign_core::values::{
 use countersign_explain::describe::proposal::{VetoedProposal, list_vetoed};
 use countersign_explain::words::shown_signer;
 use countersign_store::journal::recent_commits::{KEPT, RecentCommit, RecentCommits};
-use countersign_store::{Head, ObjectId, catalogue::Catalogue, catalogue::ProjectName};
+use countersign_store::{Head, ObjectId, catalogue::ProjectName};
 use maud::{Markup, PreEscaped, html};
 
-use crate::api::state::App;
-use crate::web::{frame::Page, keys, links, parts, reply::PageTrouble, reply::Reply, visit::Visit};
+use crate::web::reply::{PageTrouble, Reply, View};
+use crate::web::{frame::Page, keys, links, parts, visit::Visit};
 
 /// Where to look: at and below a path, or on the whole server.
 pub(super) type Scope<'a> = Option<&'a RepoPath>;
 
 /// The events that a visitor wants to see.
-pub(super) struct Wanted {
-    filter: EventFilter,
+struct Wanted<'a> {
+    scope: Scope<'a>,
+    kind: Option<EventKind>,
     /// The key whose request it was.
     by: Option<PublicKey>,
 }
 
-pub(super) fn show(
-    recent_commits: &RecentCommits,
-    head: &Head,
-    scope: Scope<'_>,
-    visit: &Visit,
-) -> Result<Reply, PageTrouble> {
+pub(super) fn show(view: &View, scope: Scope<'_>) -> Result<Reply, PageTrouble> {
+    let (head, visit) = (&*view.head, &view.visit);
     let wanted = Wanted::of(scope, visit)?;
     let before = visit.field("before");
-    let mut commits = wanted.find(recent_commits, head, scope, before.as_deref())?;
+    let mut commits = wanted.find(view, before.as_deref())?;
     let has_more = commits.len() > PAGE_EVENTS;
     commits.truncate(PAGE_EVENTS);
     let oldest = commits.last().map(|commit| commit.id.to_string()).filter(|_| has_more);
     let (title, address, feed) = (title_of(scope), address_of(scope), feed_of(scope));
-    let (kind, by) = (wanted.kind().map(EventKind::name), wanted.by.map(|by| by.to_string()));
-    let fields = [("type", kind), ("key", by.as_deref())];
+    let by = wanted.by.map(|by| by.to_string());
+    let fields = wanted.fields(by.as_deref());
     let query = links::query(&fields);
     let body = html! {
         @if let Some(dir) = dir_of(scope) { (parts::crumbs(Some(&dir))) }
         h1.wrap { bdi { (title) } }
-        (filter_form(scope, &wanted))
+        (filter_form(&wanted))
         @if commits.is_empty() { p { "Nothing happened here" @if before.is_some() { " before that" } "." } }
         @for day in commits.chunk_by(|a, b| parts::day(a.time) == parts::day(b.time)) {
             section.day {
                 h2 { (parts::day(day[0].time)) }
-                ol.activity { @for commit in day { (commit_items(head, commit, scope, &wanted)) } }
+                ol.activity { @for commit in day { (commit_items(head, commit, &wanted)) } }
             }
         }
         @if has_more || before.is_some() {
@@ -63,21 +60,17 @@ pub(super) fn show(
                 }
             }
         }
-        @if !has_more { (horizon(recent_commits)) }
+        @if !has_more { (horizon(view.app.store.recent_commits())) }
         p { a href={ (feed) (query) } { "Follow with a feed reader" } }
     };
     Ok(Reply::Page(Page { feed: Some(feed), ..Page::new(title, body) }))
 }
 
 /// Shows the activity as an Atom feed (RFC 4287).
-pub(super) fn show_feed(
-    recent_commits: &RecentCommits,
-    head: &Head,
-    scope: Scope<'_>,
-    visit: &Visit,
-) -> Result<Reply, PageTrouble> {
+pub(super) fn show_feed(view: &View, scope: Scope<'_>) -> Result<Reply, PageTrouble> {
+    let (head, visit) = (&*view.head, &view.visit);
     let wanted = Wanted::of(scope, visit)?;
-    let commits = wanted.find(recent_commits, head, scope, None)?;
+    let commits = wanted.find(view, None)?;
     let told = commits.iter().flat_map(|commit| {
         let events = commit.events().iter().enumerate().rev();
         events.filter(|(_, event)| wanted.matches(event)).map(move |(number, event)| (commit, number, event))
@@ -98,12 +91,12 @@ pub(super) fn show_feed(
             link rel="self" type="application/atom+xml" href={ (base_url) (feed) } {}
             link rel="alternate" type="text/html" href={ (base_url) (page) } {}
             @for (commit, number, event) in told {
-                @let title = format!("{}: {}", word_of(event.kind), name_of(head, scope, event));
+                @let title = format!("{}: {}", words_of(event.kind).1, name_of(head, scope, event));
                 entry {
                     id { (identify(&format!("{} {number}", commit.id))) }
                     title { (title) }
                     updated { (commit.time) }
-                    link rel="alternate" type="text/html" href={ (base_url) (page_of(event)) } {}
+                    link rel="alternate" type="text/html" href={ (base_url) (links::page(&subject_of(event))) } {}
                     content type="text" {
                         (title)
                         @if let Some(key) = event.key { ", by " (shown_signer(&name_signer(head, &event.path, key))) }
@@ -140,68 +133,65 @@ fn feed_of(scope: Scope<'_>) -> String {
     scope.map_or_else(|| links::ALL_ACTIVITY_FEED.to_owned(), links::feed)
 }
 
-impl Wanted {
-    fn of(scope: Scope<'_>, visit: &Visit) -> Result<Self, PageTrouble> {
+impl<'a> Wanted<'a> {
+    fn of(scope: Scope<'a>, visit: &Visit) -> Result<Self, PageTrouble> {
         let no_such = |what: &str| PageTrouble::missing(format!("There is no such {what}"));
         let kind =
             visit.field("type").map(|name| EventKind::parse(&name).map_err(|_| no_such("kind of event")));
         let by = visit.field("key").map(|key| keys::read_key(&key).ok_or_else(|| no_such("key")));
-        let kinds = kind.transpose()?.map(|kind| BTreeSet::from([kind]));
-        Ok(Self { filter: EventFilter { prefix: scope.cloned(), kinds, key: None }, by: by.transpose()? })
+        Ok(Self { scope, kind: kind.transpose()?, by: by.transpose()? })
+    }
+
+    /// The question as the fields of a query. `by` is the key as text.
+    fn fields<'b>(&self, by: Option<&'b str>) -> [(&'static str, Option<&'b str>); 2] {
+        [("type", self.kind.map(EventKind::name)), ("key", by)]
     }
 
     fn matches(&self, event: &Event) -> bool {
-        self.filter.matches(event) && self.by.is_none_or(|by| event.key == Some(by))
+        self.scope.is_none_or(|scope| event.path == *scope || event.path.is_inside(scope))
+            && self.kind.is_none_or(|kind| event.kind == kind)
+            && self.by.is_none_or(|by| event.key == Some(by))
     }
 
     /// Finds one event more than a page has, to know whether there are more.
-    fn find(
-        &self,
-        recent_commits: &RecentCommits,
-        head: &Head,
-        scope: Scope<'_>,
-        before: Option<&str>,
-    ) -> Result<Vec<Arc<RecentCommit>>, PageTrouble> {
+    fn find(&self, view: &View, before: Option<&str>) -> Result<Vec<Arc<RecentCommit>>, PageTrouble> {
+        let recent_commits = view.app.store.recent_commits();
         let position = match before {
             None => i64::MAX,
             Some(id) => {
                 let id = ObjectId::from_hex(id.as_bytes()).ok();
                 let message = || format!("That change is not among the newest {}", shown_count(KEPT));
-                let missing = || PageTrouble::Missing { message: message(), near: scope.cloned() };
+                let missing = || PageTrouble::missing_near(message(), self.scope.cloned());
                 id.and_then(|id| recent_commits.position_of(&id)).ok_or_else(missing)?
             }
         };
         let is_wanted = |commit: &RecentCommit| commit.events().iter().any(|event| self.matches(event));
         let commits = recent_commits.before(position, PAGE_EVENTS + 1, is_wanted);
-        match scope {
-            Some(path) if commits.is_empty() && head.entry(path).is_none() => {
+        match self.scope {
+            Some(path) if commits.is_empty() && view.head.entry(path).is_none() => {
                 Err(PageTrouble::missing(format!("Nothing is stored at {path}")))
             }
             Some(_) | None => Ok(commits.into_iter().map(|(_, commit)| commit).collect()),
         }
     }
-
-    fn kind(&self) -> Option<EventKind> {
-        self.filter.kinds.as_ref()?.first().copied()
-    }
 }
 
 /// Shows the activity of the whole server. A project has a page of its own for its activity.
-pub(super) fn show_all(app: &App, head: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
-    match visit.field("project") {
-        Some(project) => find_project(&app.catalogue, head, &project, visit),
-        None => show(app.store.recent_commits(), head, None, visit),
+pub(super) fn show_all(view: &View) -> Result<Reply, PageTrouble> {
+    match view.visit.field("project") {
+        Some(project) => find_project(view, &project),
+        None => show(view, None),
     }
 }
 
 /// Finds the page of a project's activity. Its last names are enough where only one project has them.
-fn find_project(catalogue: &Catalogue, head: &Head, text: &str, visit: &Visit) -> Result<Reply, PageTrouble> {
+fn find_project(View { app, head, visit }: &View, text: &str) -> Result<Reply, PageTrouble> {
     let unknown =
         || PageTrouble::missing("A project is given by its name, its URL or its path on this server");
     let given = path_of_url(text).or_else(|| RepoPath::parse(text).ok()).ok_or_else(unknown)?;
     let named = match ProjectName::parse(given.as_str()) {
         Ok(name) if head.entry(&given).is_none() => {
-            keys::look_into(catalogue)?.projects_named(&name).projects
+            keys::look_into(&app.catalogue)?.projects_named(&name).projects
         }
         Ok(_) | Err(_) => Vec::new(),
     };
@@ -209,24 +199,20 @@ fn find_project(catalogue: &Catalogue, head: &Head, text: &str, visit: &Visit) -
         [] => &given,
         [one] => one,
         several => {
-            let names: Vec<String> = several.iter().take(10).map(links::shown_path).collect();
-            return Err(PageTrouble::missing(format!(
-                "Several projects have this name: {}",
-                names.join(", ")
-            )));
+            let names = several.iter().take(10).map(links::shown_path).collect::<Vec<_>>().join(", ");
+            return Err(PageTrouble::missing(format!("Several projects have this name: {names}")));
         }
     };
     let wanted = Wanted::of(None, visit)?;
     let by = wanted.by.map(|by| by.to_string());
-    let fields = [("type", wanted.kind().map(EventKind::name)), ("key", by.as_deref())];
-    Ok(Reply::Elsewhere(links::activity(project) + &links::query(&fields)))
+    Ok(Reply::Elsewhere(links::activity(project) + &links::query(&wanted.fields(by.as_deref()))))
 }
 
-fn filter_form(scope: Scope<'_>, wanted: &Wanted) -> Markup {
+fn filter_form(wanted: &Wanted<'_>) -> Markup {
     let by = wanted.by.map(|by| by.to_string()).unwrap_or_default();
     html! {
-        form.filter action=(address_of(scope)) method="get" {
-            @if scope.is_none() {
+        form.filter action=(address_of(wanted.scope)) method="get" {
+            @if wanted.scope.is_none() {
                 span.field {
                     label for="project" { "Project" }
                     input #project name="project" autocomplete="off" maxlength="1024" placeholder="https://github.com/acme/app";
@@ -237,7 +223,7 @@ fn filter_form(scope: Scope<'_>, wanted: &Wanted) -> Markup {
                 select #type name="type" {
                     option value="" { "everything" }
                     @for kind in EventKind::ALL {
-                        option value=(kind.name()) selected[wanted.kind() == Some(kind)] { (word_of(kind)) }
+                        option value=(kind.name()) selected[wanted.kind == Some(kind)] { (words_of(kind).1) }
                     }
                 }
             }
@@ -265,15 +251,17 @@ fn horizon(recent_commits: &RecentCommits) -> Markup {
     }
 }
 
-fn commit_items(head: &Head, commit: &Arc<RecentCommit>, scope: Scope<'_>, wanted: &Wanted) -> Markup {
+fn commit_items(head: &Head, commit: &RecentCommit, wanted: &Wanted<'_>) -> Markup {
     html! {
         @for event in commit.events().iter().rev().filter(|event| wanted.matches(event)) {
             li {
-                span.at { (parts::clock(commit.time)) }
-                (mark(event.kind))
+                // Its day stands above.
+                span.at { (parts::moment(commit.time, commit.time)) }
+                @let (mark, word) = words_of(event.kind);
+                span class={ "state " (mark) } { (word) }
                 span.what {
                     @if !is_about_release(event) { "signers of " }
-                    a.wrap href=(page_of(event)) { bdi { (name_of(head, scope, event)) } }
+                    a.wrap href=(links::page(&subject_of(event))) { bdi { (name_of(head, wanted.scope, event)) } }
                     // The signature that caused these is the next line, and says whose it was.
                     @if let Some(key) = event.key.filter(|_| !matches!(event.kind, EventKind::Complete | EventKind::Activated)) {
                         " by " (parts::who(&name_signer(head, &event.path, key)))
@@ -303,43 +291,26 @@ fn find_reason(head: &Head, commit: &RecentCommit, event: &Event) -> Option<Stri
     vetoed.min_by_key(apart).map(|vetoed| vetoed.reason)
 }
 
-fn mark(kind: EventKind) -> Markup {
-    let class = match kind {
-        EventKind::Registration | EventKind::Proposal | EventKind::Release => "state open",
-        EventKind::Signature | EventKind::Dropped | EventKind::Withdrawn | EventKind::ObjectionWithdrawn => {
-            "state plain"
-        }
-        EventKind::Agreed => "state open",
-        EventKind::Complete | EventKind::Activated | EventKind::Rebuild => "state good",
-        EventKind::Objection
-        | EventKind::RebuildDiffers
-        | EventKind::Revocation
-        | EventKind::Revoked
-        | EventKind::Veto
-        | EventKind::Vetoed => "state bad",
-    };
-    html! { span class=(class) { (word_of(kind)) } }
-}
-
-fn word_of(kind: EventKind) -> &'static str {
+/// The mark of an event, as the style sheet knows it, and its word.
+fn words_of(kind: EventKind) -> (&'static str, &'static str) {
     match kind {
-        EventKind::Registration => "registered",
-        EventKind::Proposal => "signers proposed",
-        EventKind::Signature => "signed",
-        EventKind::Complete => "complete",
-        EventKind::Agreed => "signers agreed to, waiting",
-        EventKind::Veto => "veto begun",
-        EventKind::Vetoed => "signers vetoed",
-        EventKind::Activated => "signers in force",
-        EventKind::Release => "release added",
-        EventKind::Withdrawn => "withdrawn",
-        EventKind::Objection => "objection",
-        EventKind::ObjectionWithdrawn => "objection taken back",
-        EventKind::Rebuild => "a builder got the same",
-        EventKind::RebuildDiffers => "a builder got something else",
-        EventKind::Revocation => "revocation begun",
-        EventKind::Revoked => "revoked",
-        EventKind::Dropped => "dropped by the operator",
+        EventKind::Registration => ("open", "registered"),
+        EventKind::Proposal => ("open", "signers proposed"),
+        EventKind::Signature => ("plain", "signed"),
+        EventKind::Complete => ("good", "complete"),
+        EventKind::Agreed => ("open", "signers agreed to, waiting"),
+        EventKind::Veto => ("bad", "veto begun"),
+        EventKind::Vetoed => ("bad", "signers vetoed"),
+        EventKind::Activated => ("good", "signers in force"),
+        EventKind::Release => ("open", "release added"),
+        EventKind::Withdrawn => ("plain", "withdrawn"),
+        EventKind::Objection => ("bad", "objection"),
+        EventKind::ObjectionWithdrawn => ("plain", "objection taken back"),
+        EventKind::Rebuild => ("good", "a builder got the same"),
+        EventKind::RebuildDiffers => ("bad", "a builder got something else"),
+        EventKind::Revocation => ("bad", "revocation begun"),
+        EventKind::Revoked => ("bad", "revoked"),
+        EventKind::Dropped => ("plain", "dropped by the operator"),
     }
 }
 
@@ -347,11 +318,7 @@ fn is_about_release(event: &Event) -> bool {
     matches!(layout::signable(&event.path), Some(Signable::Index))
 }
 
-/// A proposal can be gone by now; its project cannot.
-fn page_of(event: &Event) -> String {
-    links::page(&subject_of(event))
-}
-
+/// What has a page: a proposal can be gone by now; its project cannot.
 fn subject_of(event: &Event) -> RepoPath {
     if is_about_release(event) {
         return event.path.clone();

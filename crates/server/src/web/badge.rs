@@ -51,9 +51,8 @@ pub(super) fn routes() -> RouteTable {
         .about("A small picture that says how far a release is signed, or how many signers a project has.")
         .counted_as("badge")
         .takes(Parameter::path("path", about, schema, format!("{EXAMPLE_PROJECT}.svg")))
-        .takes(openapi::if_none_match())
+        .revalidated()
         .answers(picture(200, "the picture").with_headers([openapi::ETAG]))
-        .answers(DescribedAnswer::not_modified())
         .answers(picture(404, "a picture that says `unknown`"))
         .can_fail("")
         .limited();

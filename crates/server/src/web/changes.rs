@@ -11,7 +11,14 @@ use maud::{Markup, html};
 use crate::web::parts;
 
 pub(super) fn change_list(changes: &[SignersChange]) -> Markup {
-    let told = told_already(changes);
+    // These have a line of their own, which says what roles they gain or lose.
+    let told = changes.iter().filter_map(|change| match change {
+        SignersChange::Joined { signer, .. }
+        | SignersChange::Left { signer, .. }
+        | SignersChange::RolesChanged { signer, .. } => Some(signer.key),
+        _ => None,
+    });
+    let told = told.collect();
     let lines: Vec<_> =
         changes.iter().filter_map(|change| Some((change.is_alarming(), describe(change, &told)?))).collect();
     html! {
@@ -20,20 +27,6 @@ pub(super) fn change_list(changes: &[SignersChange]) -> Markup {
             @if lines.is_empty() { li { "Only its date." } }
         }
     }
-}
-
-/// The keys that have a line of their own, which says what roles they gain or lose.
-fn told_already(changes: &[SignersChange]) -> BTreeSet<PublicKey> {
-    let mut told = BTreeSet::new();
-    for change in changes {
-        if let SignersChange::Joined { signer, .. }
-        | SignersChange::Left { signer, .. }
-        | SignersChange::RolesChanged { signer, .. } = change
-        {
-            told.insert(signer.key);
-        }
-    }
-    told
 }
 
 /// Describes a change; `None` if other lines say all of it.

@@ -24,10 +24,10 @@ static TEXTS: OnceLock<Vec<String>> = OnceLock::new();
 pub(super) fn routes() -> RouteTable {
     let overview = lasting_page("docs_page", "This reference, for people")
         .about("Every endpoint with its parameters, answers and examples.");
-    let show_overview = async |State(app): State<App>, visit: Visit| show(&app, None).at(&visit);
+    let show_overview = async |State(app): State<App>, visit: Visit| show(&app, None).answer(&visit);
     let overview = RouteTable::default().get(links::DOCS, show_overview, overview);
     Section::ALL.into_iter().fold(overview, |routes, section| {
-        let show = async move |State(app): State<App>, visit: Visit| show(&app, Some(section)).at(&visit);
+        let show = async move |State(app): State<App>, visit: Visit| show(&app, Some(section)).answer(&visit);
         let id = match section {
             Section::Changing => "docs_projects_page",
             Section::Signing => "docs_signing_page",
@@ -161,7 +161,7 @@ fn parameter_table(parameters: &[Parameter]) -> Markup {
         @for parameter in parameters {
             tr {
                 th scope="row" { code { (parameter.name) } }
-                td { (describe_part(parameter.part)) }
+                td { (parameter.part.name()) @if !parameter.is_required { ", optional" } }
                 td { (text(parameter.about)) }
                 td { code { (plain(&parameter.example)) } }
             }
@@ -182,20 +182,9 @@ fn table(label: &str, columns: &[&str], rows: &Markup) -> Markup {
     }
 }
 
-fn describe_part(part: RequestPart) -> &'static str {
-    match part {
-        RequestPart::Path => "path",
-        RequestPart::Query => "query, optional",
-        RequestPart::Header => "header, optional",
-    }
-}
-
 fn describe_content(content: &Content) -> Markup {
     html! {
-        @match content.schema {
-            ContentSchema::Type(of) => (field_table(of)),
-            ContentSchema::Object | ContentSchema::Text | ContentSchema::Bytes => {}
-        }
+        @if let ContentSchema::Type(of) = content.schema { (field_table(of)) }
         @for (name, value) in &content.examples {
             details {
                 summary { "Example: " (name.replace('_', " ")) }

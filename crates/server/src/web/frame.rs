@@ -1,12 +1,12 @@
 //! The frame of every page: head, navigation, headers that let it load only our own files, and these files.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderValue, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse as _, Response};
 use countersign_core::values::{bounds::SEARCH_CHARS, digest::Sha512, shown::shown_text};
 use maud::{DOCTYPE, Markup, html};
 
@@ -22,7 +22,7 @@ const ABOUT: &str =
 
 /// A page without its frame.
 #[derive(Debug)]
-pub struct Page {
+pub(super) struct Page {
     pub(super) status: StatusCode,
     pub(super) title: String,
     /// The description for previews elsewhere.
@@ -34,22 +34,13 @@ pub struct Page {
     pub(super) feed: Option<String>,
     /// What was searched for, which the field shows.
     pub(super) search: String,
-    pub(super) address: Option<PageAddress>,
-    pub(super) mirrored: Option<Arc<Mirrored>>,
     /// Whether the page says in a way what time it is, so that no tag of a state covers it.
     pub(super) changes_with_time: bool,
 }
 
-#[derive(Debug)]
-pub(super) struct PageAddress {
-    /// The address at which the visitor reaches the server.
-    base_url: String,
-    path: String,
-}
-
 impl Page {
     /// A page. `title` is text and is escaped like any other.
-    pub fn new(title: impl Into<String>, body: Markup) -> Self {
+    pub(super) fn new(title: impl Into<String>, body: Markup) -> Self {
         Self {
             status: StatusCode::OK,
             title: title.into(),
@@ -58,35 +49,34 @@ impl Page {
             script: None,
             feed: None,
             search: String::new(),
-            address: None,
-            mirrored: None,
             changes_with_time: false,
         }
     }
 
-    /// Previews elsewhere need whole addresses.
-    pub(super) fn at(self, visit: &Visit) -> Self {
-        let address =
-            visit.base_url.clone().map(|base_url| PageAddress { base_url, path: visit.path.clone() });
-        Self { address, ..self.on_server(visit) }
+    pub(super) fn answer(self, visit: &Visit) -> Response {
+        let policy = if self.script.is_some() { FETCHING_POLICY } else { POLICY };
+        let headers = [
+            (CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
+            (CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy)),
+            (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+            (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+            // The state behind a page can change at any moment.
+            (CACHE_CONTROL, HeaderValue::from_static("no-cache")),
+        ];
+        (self.status, headers, self.render(visit).into_string()).into_response()
     }
 
-    /// Says whether this is a mirror.
-    pub(super) fn on_server(self, visit: &Visit) -> Self {
-        Self { mirrored: visit.mirrored.clone(), ..self }
-    }
-
-    fn render(&self) -> Markup {
+    fn render(&self, visit: &Visit) -> Markup {
         html! {
             (DOCTYPE)
             html lang="en" {
-                head { (self.render_head()) }
+                head { (self.render_head(visit)) }
                 body {
                     a.skip href="#content" { "Skip to the content" }
                     (self.render_top())
-                    main #content tabindex="-1" { (self.render_warning()) (self.body) }
+                    main #content tabindex="-1" { (render_warning(visit)) (self.body) }
                     footer {
-                        @if let Some(Mirrored { origin, .. }) = self.mirrored.as_deref() {
+                        @if let Some(Mirrored { origin, .. }) = visit.mirrored.as_deref() {
                             p {
                                 "This is a mirror of " a href=(origin) { (origin) } ", which accepts signatures and new "
                                 "projects. The mirror repeats every change there by the rules."
@@ -103,24 +93,7 @@ impl Page {
         }
     }
 
-    /// A mirror that no longer follows its origin shows an old state.
-    fn render_warning(&self) -> Markup {
-        let Some(Mirrored { origin, refusal: Some(reason) }) = self.mirrored.as_deref() else {
-            return html! {};
-        };
-        html! {
-            section.card.hero.is-bad role="alert" aria-labelledby="stopped" {
-                h2 #stopped { "This mirror has stopped following its origin" }
-                p {
-                    "It shows the last state that it could check. " a href=(origin) { (origin) }
-                    " has other commits than this mirror, or commits that break the rules:"
-                }
-                p.reason.wrap { bdi { (shown_text(reason)) } }
-            }
-        }
-    }
-
-    fn render_head(&self) -> Markup {
+    fn render_head(&self, visit: &Visit) -> Markup {
         html! {
             meta charset="utf-8";
             meta name="viewport" content="width=device-width, initial-scale=1";
@@ -131,8 +104,9 @@ impl Page {
             meta property="og:type" content="website";
             meta property="og:title" content=(self.title);
             meta property="og:description" content=(self.about);
-            @if let Some(PageAddress { base_url, path }) = &self.address {
-                meta property="og:url" content={ (base_url) (path) };
+            // Previews elsewhere need whole addresses.
+            @if let Some(base_url) = visit.base_url.as_ref().filter(|_| self.status == StatusCode::OK) {
+                meta property="og:url" content={ (base_url) (visit.path) };
                 meta property="og:image" content={ (base_url) (PREVIEW_PATH) };
                 meta name="twitter:card" content="summary_large_image";
             }
@@ -170,18 +144,20 @@ impl Page {
     }
 }
 
-impl IntoResponse for Page {
-    fn into_response(self) -> Response {
-        let policy = if self.script.is_some() { FETCHING_POLICY } else { POLICY };
-        let headers = [
-            (CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
-            (CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy)),
-            (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-            (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
-            // The state behind a page can change at any moment.
-            (CACHE_CONTROL, HeaderValue::from_static("no-cache")),
-        ];
-        (self.status, headers, self.render().into_string()).into_response()
+/// A mirror that no longer follows its origin shows an old state.
+fn render_warning(visit: &Visit) -> Markup {
+    let Some(Mirrored { origin, refusal: Some(reason) }) = visit.mirrored.as_deref() else {
+        return html! {};
+    };
+    html! {
+        section.card.hero.is-bad role="alert" aria-labelledby="stopped" {
+            h2 #stopped { "This mirror has stopped following its origin" }
+            p {
+                "It shows the last state that it could check. " a href=(origin) { (origin) }
+                " has other commits than this mirror, or commits that break the rules:"
+            }
+            p.reason.wrap { bdi { (shown_text(reason)) } }
+        }
     }
 }
 

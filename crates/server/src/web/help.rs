@@ -13,8 +13,8 @@ pub(super) fn routes() -> RouteTable {
         .about("How to install the program that checks and signs.");
     let help = lasting_page("help_page", "Help")
         .about("How to check, sign and watch, and what the words on pages mean.");
-    let show_client = async |visit: Visit| Page::new("Get the client", client_page(&visit)).at(&visit);
-    let show_help = async |visit: Visit| Page::new("Help", help_page(&visit)).at(&visit);
+    let show_client = async |visit: Visit| Page::new("Get the client", client_page(&visit)).answer(&visit);
+    let show_help = async |visit: Visit| Page::new("Help", help_page(&visit)).answer(&visit);
     RouteTable::default().get(links::CLIENT, show_client, client).get(links::HELP, show_help, help)
 }
 

@@ -10,20 +10,19 @@ use countersign_explain::{describe::release::summarise_release, reproduction::co
 use countersign_store::Head;
 use countersign_store::catalogue::{Catalogue, Look};
 use maud::{Markup, html};
-use percent_encoding::percent_decode_str;
 
-use crate::http::error::ApiError;
-use crate::web::reply::{PageTrouble, Reply};
+use crate::web::reply::{PageTrouble, Reply, View};
 use crate::web::{frame::Page, links, parts, visit::Visit};
+use crate::{api::routing::decode, http::error::ApiError};
 
-pub(super) fn show(catalogue: &Catalogue, head: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
+pub(super) fn show(View { app, head, visit }: &View) -> Result<Reply, PageTrouble> {
     let given = links::below(KEY_PAGES, &visit.path).unwrap_or_default();
     let key = parse(given).ok_or_else(|| PageTrouble::missing("This is not a public key of a signer"))?;
     let address = links::key(key);
     if address != visit.path {
         return Ok(Reply::Elsewhere(address));
     }
-    let look = look_into(catalogue)?;
+    let look = look_into(&app.catalogue)?;
     let (known, pending) = (look.describe_key(&key), look.pending_for(&key));
     drop(look);
     let short = key.short();
@@ -47,7 +46,7 @@ pub(super) fn look_into(catalogue: &Catalogue) -> Result<Look<'_>, ApiError> {
 }
 
 fn parse(given: &str) -> Option<PublicKey> {
-    let decoded = percent_decode_str(given).decode_utf8().ok()?;
+    let decoded = decode(given)?;
     read_key(&decoded).filter(|_| decoded.starts_with(PUBLIC_KEY_PREFIX))
 }
 
@@ -114,12 +113,7 @@ fn waiting_table(files: &[WaitingFile]) -> Markup {
                     }
                 }
                 td role="cell" {
-                    @match file.kind {
-                        WaitingKind::Revocation => span.state.open { "revocation begun" },
-                        WaitingKind::Signers => span.state.open { "signers" },
-                        WaitingKind::Release => span.state.open { "release" },
-                        WaitingKind::Rebuild => span.state.open { "rebuild" },
-                    }
+                    span.state.open { (file.kind.name()) @if file.kind == WaitingKind::Revocation { " begun" } }
                     @if let Some(different) = file.rebuilds.as_ref().and_then(|found| count_different(found.different)) {
                         " " span.state.bad { (different) }
                     }

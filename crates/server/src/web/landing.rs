@@ -10,15 +10,15 @@ use countersign_store::Head;
 use countersign_store::journal::recent_commits::{RecentCommit, RecentCommits};
 use maud::{Markup, html};
 
-use crate::api::state::App;
-use crate::web::{frame::Page, links, parts, reply::PageTrouble, reply::Reply, visit::Visit};
+use crate::web::reply::{PageTrouble, Reply, View};
+use crate::web::{frame::Page, links, parts, visit::Visit};
 
 /// The page of a signers file, as a forge shows it.
 const SIGNERS_URL: &str = "https://github.com/acme/app/blob/main/svc.signers.json";
 /// How many commits about releases are looked at: each release has several.
 const COMMITS: usize = 200;
 
-pub(super) fn show(app: &App, head: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
+pub(super) fn show(View { app, head, visit }: &View) -> Result<Reply, PageTrouble> {
     // A search has an address of its own.
     if !visit.search.is_empty() || visit.page != Some(1) {
         let (words, page) = (visit.field("q"), visit.field("page"));

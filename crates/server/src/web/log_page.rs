@@ -2,12 +2,10 @@
 
 use countersign_core::values::wire::routes::{LOG_CHECKPOINT, LOG_KEY};
 use countersign_core::values::{shown::shown_text, verifier_key::VerifierKey};
-use countersign_store::Head;
 use maud::{Markup, html};
 
-use crate::api::state::App;
 use crate::nodes::log_summary::{LogSummary, MinuteSummary, WitnessSummary};
-use crate::web::reply::{PageTrouble, Reply};
+use crate::web::reply::{PageTrouble, Reply, View};
 use crate::web::{frame::Page, links, parts, visit::Visit};
 
 /// The picture has a bar of this width and this height for each minute, with a gap behind it.
@@ -15,7 +13,7 @@ const BAR: usize = 8;
 const STEP: usize = 10;
 const HEIGHT: usize = 40;
 
-pub(super) fn show(app: &App, _: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
+pub(super) fn show(View { app, visit, .. }: &View) -> Result<Reply, PageTrouble> {
     let summary = app.log.get().map(|log| LogSummary::of(log, &app.cosigning, app.role.mirror(), app.now()));
     let witness = app.witness.as_ref().map(|witness| witness.keys()).unwrap_or_default();
     let body = html! {

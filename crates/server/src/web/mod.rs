@@ -30,17 +30,12 @@ use countersign_store::Head;
 use serde_json::json;
 
 use crate::api::openapi::{
-    Content, EXAMPLE_COMMIT, Endpoint, HTML, Parameter, living_page, matching, one_of, redirect, text,
-    unchecked,
+    EXAMPLE_COMMIT, Endpoint, HTML, Parameter, living_page, matching, one_of, redirect, text, unchecked,
 };
 use crate::api::{openapi, routing::RouteTable, routing::parse_tail, state::App};
-pub use crate::web::frame::Page;
 pub(crate) use crate::web::reply::report_unknown;
-use crate::web::reply::{PageTrouble, Reply, reply};
+use crate::web::reply::{PageTrouble, Reply, Show, View, reply};
 use crate::web::visit::Visit;
-
-/// Makes a page of the newest state.
-type Show = fn(&App, &Head, &Visit) -> Result<Reply, PageTrouble>;
 
 const ATOM: &str = "application/atom+xml";
 /// Contains the files that pages load.
@@ -76,25 +71,23 @@ pub(crate) fn routes() -> RouteTable {
         (
             links::HOME,
             landing::show,
-            living_page("landing_page", "The first page", HTML)
+            living_page("landing_page", "The first page", &[HTML])
                 .about("What this server is for, and recent releases.")
                 .takes(unchecked(search()))
-                .answers(redirect("a search has an address of its own"))
-                .with_error_pages(),
+                .answers(redirect("a search has an address of its own")),
         ),
         (
             links::PROJECTS,
-            |app, head, visit| projects::show_all(&app.catalogue, head, visit),
-            living_page("projects_page", "Projects", HTML)
+            projects::show_all,
+            living_page("projects_page", "Projects", &[HTML])
                 .about("The projects on this server. A digest finds the releases that list it.")
                 .takes(search())
-                .takes(page())
-                .with_error_pages(),
+                .takes(page()),
         ),
         (
             links::ALL_ACTIVITY,
             activity::show_all,
-            living_page("activity_page", "Activity", HTML)
+            living_page("activity_page", "Activity", &[HTML])
                 .about("What happened recently on this server.")
                 .takes(unchecked(before()))
                 .takes(Parameter::query(
@@ -105,29 +98,26 @@ pub(crate) fn routes() -> RouteTable {
                 ))
                 .takes(unchecked(event_type()))
                 .takes(author())
-                .answers(redirect("a project has its own page"))
-                .with_error_pages(),
+                .answers(redirect("a project has its own page")),
         ),
         (
             links::ALL_ACTIVITY_FEED,
-            |app, head, visit| activity::show_feed(app.store.recent_commits(), head, None, visit),
-            living_page("activity_feed", "Activity, for feed readers", ATOM)
+            |view| activity::show_feed(view, None),
+            living_page("activity_feed", "Activity, for feed readers", &[ATOM])
                 .about("What happened recently on this server, as an Atom feed.")
                 .takes(unchecked(event_type()))
-                .takes(author())
-                .with_error_pages(),
+                .takes(author()),
         ),
         (
             links::LOG,
             log_page::show,
-            living_page("log_page", "The log", HTML)
-                .about("The log of this server: its key, its newest checkpoint, its witnesses, and how to become one.")
-                .with_error_pages(),
+            living_page("log_page", "The log", &[HTML])
+                .about("The log of this server: its key, its newest checkpoint, its witnesses, and how to become one."),
         ),
         (
             &format!("{}/{{key}}", paths::KEY_PAGES),
-            |app, head, visit| keys::show(&app.catalogue, head, visit),
-            living_page("key_page", "A key", HTML)
+            keys::show,
+            living_page("key_page", "A key", &[HTML])
                 .about("Where a key is listed, what it signed, and what waits for it.")
                 .takes(Parameter::path(
                     "key",
@@ -135,25 +125,20 @@ pub(crate) fn routes() -> RouteTable {
                     matching("^svc-pub:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"),
                     key_in_address,
                 ))
-                .answers(redirect("the page is under another address"))
-                .with_error_pages(),
+                .answers(redirect("the page is under another address")),
         ),
     ];
     let pages = pages.into_iter().fold(RouteTable::default(), |routes, (path, show, endpoint)| {
-        routes.get(
-            path,
-            async move |State(app): State<App>, visit: Visit| reply(app, visit, show).await,
-            endpoint,
-        )
+        let show = async move |State(app): State<App>, visit: Visit| reply(app, visit, show).await;
+        routes.get(path, show, endpoint.with_error_pages())
     });
     let show_path = async |State(app): State<App>, visit: Visit| reply(app, visit, show_path).await;
     pages
-        .get_below(paths::PAGES, show_path, living_page("place_page", "A project or a release", HTML)
+        .get_below(paths::PAGES, show_path, living_page("place_page", "A project or a release", &[HTML, ATOM])
             .about("What is stored at a path: a project, a release, proposed signers, or the history of the signers.")
             .takes(openapi::any_path())
             .takes(unchecked(page()))
             .takes(unchecked(before()))
-            .with_content(200, Content::text(ATOM))
             .answers(redirect("the page is under another address"))
             .refuses(400, "invalid path", "path.400")
             .with_error_pages())
@@ -165,8 +150,8 @@ pub(crate) fn routes() -> RouteTable {
 }
 
 /// Finds which page belongs to a mirror path.
-fn show_path(app: &App, head: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
-    let recent_commits = app.store.recent_commits();
+fn show_path(view: &View) -> Result<Reply, PageTrouble> {
+    let View { head, visit, .. } = view;
     let tail = links::below(PAGES, &visit.path).unwrap_or_default();
     let path = parse_tail(tail)?;
     let canonical = links::page(&path);
@@ -174,32 +159,20 @@ fn show_path(app: &App, head: &Head, visit: &Visit) -> Result<Reply, PageTrouble
         return Ok(Reply::Elsewhere(canonical));
     }
     if let Some(Signable::PendingSigners { project }) = layout::signable(&path) {
-        return proposal::show(head, &project, visit, app.now());
+        return proposal::show(view, &project);
     }
+    let missing =
+        || PageTrouble::missing_near(format!("Nothing is stored at {path}"), find_near(head, &path));
+    let within = || path.parent().ok_or_else(missing);
     let found = match path.file_name() {
-        wire::INDEX_FILE => release::show(app, head, &path, visit)?,
-        wire::HISTORY_FILE => match path.parent() {
-            Some(project) => timeline::show(head, &project, visit)?,
-            None => None,
-        },
-        links::ACTIVITY => match path.parent() {
-            Some(below) => Some(activity::show(recent_commits, head, Some(&below), visit)?),
-            None => None,
-        },
-        links::FEED => match path.parent() {
-            Some(below) => Some(activity::show_feed(recent_commits, head, Some(&below), visit)?),
-            None => None,
-        },
-        _ if head.index.is_project(&path) => Some(project::show(app, head, &path, visit)?),
-        _ => match projects::show_below(&app.catalogue, head, &path, visit)? {
-            Some(list) => Some(list),
-            None => find_elsewhere(head, &path),
-        },
+        wire::INDEX_FILE => release::show(view, &path)?,
+        wire::HISTORY_FILE => timeline::show(view, &within()?)?,
+        links::ACTIVITY => Some(activity::show(view, Some(&within()?))?),
+        links::FEED => Some(activity::show_feed(view, Some(&within()?))?),
+        _ if head.index.is_project(&path) => Some(project::show(view, &path)?),
+        _ => projects::show_below(view, &path)?.or_else(|| find_elsewhere(head, &path)),
     };
-    found.ok_or_else(|| PageTrouble::Missing {
-        message: format!("Nothing is stored at {path}"),
-        near: find_near(head, &path),
-    })
+    found.ok_or_else(missing)
 }
 
 /// The directory of a release stands for the release. Any other path in a project stands for the project.

@@ -5,9 +5,7 @@ use std::{ops::Range, sync::Arc};
 
 use countersign_api::catalogue::{ReleaseVersion, compare_versions, find_newest};
 use countersign_core::documents::layout;
-use countersign_core::documents::signers::{
-    Group, Metadata, RebuildPolicy, Role, Signer, SignersFile, SignersOrigin,
-};
+use countersign_core::documents::signers::{Metadata, SignersFile, SignersOrigin};
 use countersign_core::rules::snapshot::{ReadError, Snapshot};
 use countersign_core::rules::{quorum::Tally, stored, stored::ReleaseState};
 use countersign_core::values::{digest::Sha512, path::RepoPath, time::Timestamp, wire};
@@ -16,39 +14,23 @@ use countersign_explain::describe::proposal::{
 };
 use countersign_explain::difference::{SignersChange, list_changes};
 use countersign_explain::progress::{Member, Names};
-use countersign_explain::{log_strength::LogStrength, strength::effective_groups};
 
-// One project, with its roles and what is proposed.
+// One project, with its signers and what is proposed.
 
 #[derive(Debug, Clone)]
 pub struct ProjectOverview {
     pub id: RepoPath,
     /// The signers in force; `None` while the first registration waits for signatures.
     pub signers: Option<Arc<SignersFile>>,
+    /// The signers in force, or else those that are proposed.
+    pub shown: Arc<SignersFile>,
     /// The digest of the signers file in force.
     pub digest: Option<Sha512>,
     /// How many signers files have been in force.
     pub steps: usize,
-    /// The roles in the signers file in force, or else in the proposed one.
-    pub roles: Vec<RoleOverview>,
-    /// What the same file wants of its builders; `None` if it names none (D259).
-    pub rebuilds: Option<RebuildPolicy>,
-    /// The keys in the same file that register new releases, and nothing else (D105).
-    pub registrars: Vec<Signer>,
-    /// The log in the same file.
-    pub log: Option<LogStrength>,
     pub proposal: Option<ProposalDescription>,
     /// What the masters vetoed last, since the signers in force took effect.
     pub vetoed: Option<VetoedProposal>,
-}
-
-#[derive(Debug, Clone)]
-pub struct RoleOverview {
-    pub role: Role,
-    /// Whether the file lists the role. If not, another role takes its place.
-    pub is_explicit: bool,
-    /// The groups; empty if no key has the role.
-    pub groups: Vec<Group>,
 }
 
 /// What a badge shows.
@@ -69,25 +51,19 @@ pub fn describe_project(
 ) -> Result<Option<ProjectOverview>, ReadError> {
     let active = stored::active_signers(snapshot, id)?;
     let (signers, digest) = active.map(|active| (active.file, Sha512::of(&active.bytes))).unzip();
-    let steps = stored::history_len(snapshot, id);
-    let proposal = describe_proposal(snapshot, id)?;
-    let vetoed = list_vetoed(snapshot, id)?.into_iter().next();
     let shown = match &signers {
         Some(signers) => Some(Arc::clone(signers)),
         None => snapshot.read_signers(&layout::pending_signers(id))?.map(|proposed| proposed.file),
     };
-    Ok(shown.map(|shown| {
-        let role = |role| RoleOverview {
-            role,
-            is_explicit: shown.explicit_groups(role).is_some(),
-            groups: effective_groups(&shown, role),
-        };
-        let roles = Role::ALL.into_iter().map(role).collect();
-        let log = shown.transparency().map(LogStrength::of);
-        let registrars = shown.registrars().to_vec();
-        let rebuilds = shown.rebuilds().cloned();
-        let id = id.clone();
-        ProjectOverview { id, roles, rebuilds, registrars, log, signers, digest, steps, proposal, vetoed }
+    let Some(shown) = shown else { return Ok(None) };
+    Ok(Some(ProjectOverview {
+        id: id.clone(),
+        signers,
+        shown,
+        digest,
+        steps: stored::history_len(snapshot, id),
+        proposal: describe_proposal(snapshot, id)?,
+        vetoed: list_vetoed(snapshot, id)?.into_iter().next(),
     }))
 }
 
@@ -110,10 +86,6 @@ pub struct ReleaseEntry {
     pub state: ReleaseState,
     /// A revocation waits for more signatures.
     pub is_revoking: bool,
-    /// A signer has objected; whether one still does, only the file says.
-    pub has_objections: bool,
-    /// A builder has stated what it got.
-    pub has_rebuilds: bool,
 }
 
 /// The state as which lists of a project count and filter a release. A begun revocation takes the place of the stored one.
@@ -165,18 +137,14 @@ pub struct ReleaseCounts {
 pub struct ReleaseList {
     dir: RepoPath,
     entries: Vec<ReleaseEntry>,
-    /// The last directory with a begun revocation, with objections, and with rebuilds. These files come before that of the
-    /// signatures.
+    /// The last directory with a begun revocation, whose file comes before that of the signatures.
     revoking: String,
-    objected: String,
-    rebuilt: String,
 }
 
 impl ReleaseList {
     /// The list of the releases at or below `dir`.
     pub fn below(dir: &RepoPath) -> Self {
-        let [revoking, objected, rebuilt] = Default::default();
-        Self { dir: dir.clone(), entries: Vec::new(), revoking, objected, rebuilt }
+        Self { dir: dir.clone(), entries: Vec::new(), revoking: String::new() }
     }
 
     /// Notes a file. The files of one directory must come one after the other.
@@ -185,12 +153,6 @@ impl ReleaseList {
         let Some(suffix) = name.strip_prefix(wire::INDEX_FILE) else { return };
         if suffix.strip_prefix(wire::REVOCATION_SUFFIX) == Some(wire::PENDING_SUFFIX) {
             dir.clone_into(&mut self.revoking);
-        }
-        if suffix == wire::OBJECTIONS_SUFFIX {
-            dir.clone_into(&mut self.objected);
-        }
-        if suffix == wire::REBUILDS_SUFFIX {
-            dir.clone_into(&mut self.rebuilt);
         }
         // The state of an index is told by the ending that its signatures file adds to the index's name.
         let state = match suffix.strip_prefix(wire::SIGNATURES_SUFFIX) {
@@ -203,13 +165,7 @@ impl ReleaseList {
         let is_new = self.entries.last().is_none_or(|last| last.dir != dir);
         if is_new && dir.starts_with(self.dir.as_str()) {
             let is_revoking = state == ReleaseState::Complete && self.revoking == dir;
-            self.entries.push(ReleaseEntry {
-                dir: dir.to_owned(),
-                state,
-                is_revoking,
-                has_objections: self.objected == dir,
-                has_rebuilds: self.rebuilt == dir,
-            });
+            self.entries.push(ReleaseEntry { dir: dir.to_owned(), state, is_revoking });
         }
     }
 

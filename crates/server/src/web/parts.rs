@@ -52,7 +52,7 @@ pub(super) fn state(state: ReleaseState, has_begun: bool, rebuilds: Option<&List
     let is_doubted = has_begun || rebuilds.is_some_and(is_unsettled);
     html! {
         @match state {
-            _ if has_begun => (revocation_begun()),
+            _ if has_begun => span.state.open { "revocation begun" },
             ReleaseState::Collecting => span.state.open { "collecting" },
             ReleaseState::Complete => span.state.open[is_doubted].good[!is_doubted] { "complete" },
             ReleaseState::Revoked => span.state.bad { "revoked" },
@@ -116,10 +116,6 @@ pub(super) fn standing_cells(summary: &ReleaseSummary) -> Markup {
         }
         td role="cell" { @match last_signed_at { Some(at) => (when(*at)), None => "none yet" } }
     }
-}
-
-fn revocation_begun() -> Markup {
-    html! { span.state.open { "revocation begun" } }
 }
 
 /// How many want a release revoked, in the words of every verdict (D238).
@@ -222,26 +218,21 @@ pub(super) fn objection_list(objections: &[ObjectionDescription]) -> Markup {
 /// The day and the time. Where scripts run, it says how long ago.
 pub(super) fn when(time: Timestamp) -> Markup {
     let exact = time.to_string();
-    let (date, clock) = exact.split_once('T').unwrap_or((&exact, ""));
-    let clock = clock.get(..5).unwrap_or_default();
+    let (date, clock) = split_time(&exact);
     html! { time.ago datetime=(exact) { (date) " " (clock) " UTC" } }
-}
-
-pub(super) fn clock(time: Timestamp) -> Markup {
-    let exact = time.to_string();
-    html! { time datetime=(exact) { (exact.get(11..16).unwrap_or_default()) " UTC" } }
 }
 
 /// A time, as in `14:02 UTC`, with its day if that is not today.
 pub(super) fn moment(time: Timestamp, now: Timestamp) -> Markup {
-    let (exact, today) = (time.to_string(), now.to_string());
-    let is_today = exact.get(..10) == today.get(..10);
-    html! {
-        time datetime=(exact) {
-            @if !is_today { (exact.get(..10).unwrap_or_default()) " " }
-            (exact.get(11..16).unwrap_or_default()) " UTC"
-        }
-    }
+    let exact = time.to_string();
+    let (date, clock) = split_time(&exact);
+    html! { time datetime=(exact) { @if !now.to_string().starts_with(date) { (date) " " } (clock) " UTC" } }
+}
+
+/// The date, and the hour and minute.
+fn split_time(exact: &str) -> (&str, &str) {
+    let (date, clock) = exact.split_once('T').unwrap_or((exact, ""));
+    (date, clock.get(..5).unwrap_or_default())
 }
 
 /// A day, as in `10 November 2026`.
@@ -263,14 +254,9 @@ pub(super) fn key(key: PublicKey) -> Markup {
 
 /// The whole key. It never breaks inside its prefix.
 pub(super) fn whole_key(key: PublicKey) -> Markup {
-    let (prefix, code) = split_key(key);
-    html! { code.whole-key data-copies="the key" { span.together { (prefix) } (code) } }
-}
-
-fn split_key(key: PublicKey) -> (String, String) {
     let text = key.to_string();
-    let at = text.find(':').map_or(0, |colon| colon + 1);
-    (text[..at].to_owned(), text[at..].to_owned())
+    let (prefix, code) = text.split_at(text.find(':').map_or(0, |colon| colon + 1));
+    html! { code.whole-key data-copies="the key" { span.together { (prefix) } (code) } }
 }
 
 /// A digest that can be copied whole.
@@ -293,7 +279,7 @@ pub(super) fn who_list(signers: &[Signer]) -> Markup {
 }
 
 pub(super) fn people<'a>(signers: impl IntoIterator<Item = &'a Signer>) -> Markup {
-    html! { ul.people { @for signer in signers { (person(signer, &html! {}, false)) } } }
+    people_who(signers, &|_| html! {})
 }
 
 /// A list of people with what each of them did.

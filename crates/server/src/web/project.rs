@@ -1,19 +1,20 @@
 //! The page of a project: its newest release, what waits, its releases, and its signers.
 
-use std::collections::BTreeMap;
-
 use countersign_api::catalogue::ListedRebuilds;
 use countersign_core::documents::layout;
 use countersign_core::documents::signers::{RebuildPolicy, Role, Signer, SignersFile};
 use countersign_core::rules::stored::ReleaseState;
 use countersign_core::values::bounds::{PAGE_ROWS, SEARCH_CHARS};
 use countersign_core::values::shown::{shown_count, shown_text};
-use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
+use countersign_core::values::{path::RepoPath, time::Timestamp};
 use countersign_explain::describe::proposal::ProposalDescription;
-use countersign_explain::describe::release::{ReleaseDescription, describe_release, summarise_release};
-use countersign_explain::reproduction::different_text;
+use countersign_explain::describe::release::{
+    ReleaseDescription, ReleaseSummary, describe_release, list_objections, summarise_release,
+};
+use countersign_explain::lockout::{KeyUse, Lockout, foresee};
 use countersign_explain::words::{rebuilt_files_text, shown_hours};
-use countersign_explain::{lockout::Lockout, lockout::foresee};
+use countersign_explain::{log_strength::LogStrength, strength::effective_groups};
+use countersign_explain::{progress::Names, reproduction::different_text};
 use countersign_store::Head;
 use maud::{Markup, html};
 
@@ -24,10 +25,8 @@ use crate::web::overview::{
 };
 use crate::web::proposal::{begun_veto, condition_summary, takes_force, why_vetoed};
 use crate::web::release::REVOKERS_DECIDE;
-use crate::web::reply::{PageTrouble, Reply};
-use crate::web::{
-    frame::Page, links, parts, parts::log_facts, projects, visit::BY_AGE, visit::Paging, visit::Visit,
-};
+use crate::web::reply::{PageTrouble, Reply, View};
+use crate::web::{frame::Page, links, parts, parts::log_facts, projects, visit::BY_AGE, visit::Visit};
 
 /// What the visitor wants of the list.
 struct Wanted {
@@ -35,7 +34,8 @@ struct Wanted {
     words: String,
 }
 
-pub(super) fn show(app: &App, head: &Head, id: &RepoPath, visit: &Visit) -> Result<Reply, PageTrouble> {
+pub(super) fn show(view: &View, id: &RepoPath) -> Result<Reply, PageTrouble> {
+    let (app, head, visit) = (&view.app, &*view.head, &view.visit);
     let missing = || PageTrouble::missing(format!("No project is at {id}"));
     let project = describe_project(head, id)?.ok_or_else(missing)?;
     let releases = projects::count_releases(head, id);
@@ -43,8 +43,8 @@ pub(super) fn show(app: &App, head: &Head, id: &RepoPath, visit: &Visit) -> Resu
     let wanted = Wanted::of(visit)?;
     let newest = find_newest(head, &releases);
     let found = releases.filter(wanted.state, &wanted.words);
-    let paging = Paging::of(visit.page, PAGE_ROWS, found.len()).ok_or_else(projects::no_such_page)?;
-    let shown = found.newest(paging.range());
+    let paging = view.paging(PAGE_ROWS, found.len())?;
+    let shown = read_rows(head, found.newest(paging.range()));
     let lockout = project.signers.as_ref().and_then(|file| find_lockout(app, file));
     let name = links::shown_path(id);
     let is_plain = paging.page == 1 && wanted.is_all();
@@ -55,9 +55,9 @@ pub(super) fn show(app: &App, head: &Head, id: &RepoPath, visit: &Visit) -> Resu
         div.columns {
             div {
                 @if is_plain {
-                    (revocations(head, id, &shown))
-                    (differences(head, id, &shown))
-                    (objections(head, id, &shown))
+                    (revocations(id, &shown))
+                    (differences(id, &shown))
+                    @if let Some(current) = &project.signers { (objections(id, current, &shown)) }
                     @if let Some(newest) = &newest { (newest_release(id, newest, visit)) }
                     @if let Some(proposal) = &project.proposal { (notice(proposal, app.now())) }
                     // What the masters stopped, until the next activation.
@@ -72,14 +72,14 @@ pub(super) fn show(app: &App, head: &Head, id: &RepoPath, visit: &Visit) -> Resu
                     h2 #releases { "Releases" }
                     (tabs(id, counts, &wanted))
                     @if counts.total() > PAGE_ROWS { (filter_form(id, &wanted)) }
-                    @if shown.is_empty() { (no_releases(counts, &wanted)) } @else { (release_table(head, id, &shown)) }
+                    @if paging.range().is_empty() { (no_releases(counts, &wanted)) } @else { (release_table(id, &shown)) }
                     (paging.links("releases", &format!("{}{}", links::page(id), links::query_before(&wanted.fields(), "page=")), BY_AGE))
                 }
             }
             aside aria-label="About the project" {
                 (signers(&project, lockout.as_ref()))
-                @if let Some(log) = &project.log {
-                    section.card aria-labelledby="log" { h2 #log { "Log" } dl.facts { (log_facts(log)) } }
+                @if let Some(log) = project.shown.transparency() {
+                    section.card aria-labelledby="log" { h2 #log { "Log" } dl.facts { (log_facts(&LogStrength::of(log))) } }
                 }
                 (facts(&project, visit))
             }
@@ -94,7 +94,7 @@ pub(super) fn show(app: &App, head: &Head, id: &RepoPath, visit: &Visit) -> Resu
 
 impl Wanted {
     fn of(visit: &Visit) -> Result<Self, PageTrouble> {
-        let parse = |name: String| ListedState::parse(&name).ok_or_else(projects::no_such_page);
+        let parse = |name: String| ListedState::parse(&name).ok_or_else(PageTrouble::no_such_page);
         Ok(Self { state: visit.field("state").map(parse).transpose()?, words: visit.search.clone() })
     }
 
@@ -111,10 +111,11 @@ impl Wanted {
 
 fn lead(project: &ProjectOverview) -> Markup {
     let rules_of = |wanted: Role| {
-        let found = project.roles.iter().find(|role| role.role == wanted && !role.groups.is_empty());
-        found.map(|role| role.groups.iter().map(parts::rule_of).collect::<Vec<_>>().join(", and "))
+        let groups = effective_groups(&project.shown, wanted);
+        let rules = groups.iter().map(parts::rule_of).collect::<Vec<_>>().join(", and ");
+        Some(rules).filter(|_| !groups.is_empty())
     };
-    let is_required = project.rebuilds.as_ref().is_some_and(|rebuilds| rebuilds.required);
+    let is_required = project.shown.rebuilds().is_some_and(|rebuilds| rebuilds.required);
     html! {
         p.lede {
             @if project.signers.is_none() { span.state.open { "registering" } " " }
@@ -161,70 +162,77 @@ fn newest_release(id: &RepoPath, release: &ReleaseDescription, visit: &Visit) ->
     }
 }
 
+/// A release of the list that is shown.
+struct ReleaseRow {
+    index: RepoPath,
+    entry: ReleaseEntry,
+    /// `None` if it cannot be read: an error in one must not hide the others.
+    summary: Option<ReleaseSummary>,
+}
+
+fn read_rows(head: &Head, entries: Vec<ReleaseEntry>) -> Vec<ReleaseRow> {
+    let read = |entry: ReleaseEntry| {
+        let index = entry.index()?;
+        Some(ReleaseRow { summary: summarise_release(head, &index).ok().flatten(), index, entry })
+    };
+    entries.into_iter().filter_map(read).collect()
+}
+
 /// Shows begun revocations, which come first. The list has them first too.
-fn revocations(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
+fn revocations(id: &RepoPath, shown: &[ReleaseRow]) -> Markup {
     html! {
-        @for entry in shown.iter().filter(|entry| entry.is_revoking) {
-            @if let Some(index) = entry.index() {
-                @let begun = summarise_release(head, &index).ok().flatten().and_then(|release| release.begun);
-                section.card.hero.is-open.is-doubted {
+        @for ReleaseRow { index, summary, .. } in shown.iter().filter(|row| row.entry.is_revoking) {
+            @let begun = summary.as_ref().and_then(|summary| summary.begun.as_ref());
+            section.card.hero.is-open.is-doubted {
+                h2 {
+                    a.wrap href=(links::page(index)) { bdi { (links::release_name(id, index)) } } ": "
+                    @match begun { Some(begun) => (parts::how_many_revoke(begun)), None => "revocation begun" }
+                }
+                @if let Some(begun) = begun {
+                    p.reason { q.wrap { bdi { (shown_text(&begun.reason)) } } }
+                    @for group in &begun.groups { p { (parts::group_progress(group)) } }
+                }
+                p { (REVOKERS_DECIDE) }
+            }
+        }
+    }
+}
+
+/// The releases of the list that are not revoked.
+fn unrevoked(shown: &[ReleaseRow]) -> impl Iterator<Item = (&RepoPath, &ReleaseSummary)> {
+    let readable = shown.iter().filter_map(|row| Some((&row.index, row.summary.as_ref()?)));
+    readable.filter(|(_, summary)| summary.state != ReleaseState::Revoked)
+}
+
+/// Shows what builders got that is something else than what is released.
+fn differences(id: &RepoPath, shown: &[ReleaseRow]) -> Markup {
+    html! {
+        @for (index, summary) in unrevoked(shown) {
+            @if let Some(found) = &summary.reproduction && let Some(text) = different_text(found) {
+                section.card.hero.is-open {
                     h2 {
-                        a.wrap href=(links::page(&index)) { bdi { (links::release_name(id, &index)) } } ": "
-                        @match &begun { Some(begun) => (parts::how_many_revoke(begun)), None => "revocation begun" }
+                        a.wrap href=(links::page(index)) { bdi { (links::release_name(id, index)) } } ": " bdi { (text) }
                     }
-                    @if let Some(begun) = &begun {
-                        p.reason { q.wrap { bdi { (shown_text(&begun.reason)) } } }
-                        @for group in &begun.groups { p { (parts::group_progress(group)) } }
-                    }
-                    p { (REVOKERS_DECIDE) }
+                    (parts::difference_list(found, &Names::of([&*summary.signers.file])))
                 }
             }
         }
     }
 }
 
-/// Shows what builders got that is something else than what is released and not revoked.
-fn differences(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
-    let found = describe_those(head, shown, |entry| entry.has_rebuilds);
-    let different =
-        found.iter().filter_map(|release| Some((release, different_text(release.reproduction.as_ref()?)?)));
+/// Shows objections, which come after revocations.
+fn objections(id: &RepoPath, current: &SignersFile, shown: &[ReleaseRow]) -> Markup {
     html! {
-        @for (release, text) in different {
-            section.card.hero.is-open {
-                h2 {
-                    a.wrap href=(links::page(&release.path)) { bdi { (links::release_name(id, &release.path)) } }
-                    ": " bdi { (text) }
+        @for (index, summary) in unrevoked(shown) {
+            @let objections = list_objections(current, summary.objections.standing());
+            @if !objections.is_empty() {
+                section.card.hero.is-bad {
+                    h2 {
+                        (parts::count(objections.len(), "objection to ", "objections to "))
+                        a.wrap href=(links::page(index)) { bdi { (links::release_name(id, index)) } }
+                    }
+                    (parts::objection_list(&objections))
                 }
-                @if let Some(reproduction) = &release.reproduction {
-                    (parts::difference_list(reproduction, &release.names))
-                }
-            }
-        }
-    }
-}
-
-/// Reads the releases of a list that are not revoked and meant.
-fn describe_those(
-    head: &Head,
-    shown: &[ReleaseEntry],
-    is_meant: impl Fn(&ReleaseEntry) -> bool,
-) -> Vec<ReleaseDescription> {
-    let meant = shown.iter().filter(|entry| entry.state != ReleaseState::Revoked && is_meant(entry));
-    let meant = meant.filter_map(ReleaseEntry::index);
-    meant.filter_map(|index| describe_release(head, &index).ok().flatten()).collect()
-}
-
-/// Shows objections to what is not revoked, which come after revocations.
-fn objections(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
-    let found = describe_those(head, shown, |entry| entry.has_objections);
-    html! {
-        @for release in found.iter().filter(|release| !release.objections.is_empty()) {
-            section.card.hero.is-bad {
-                h2 {
-                    (parts::count(release.objections.len(), "objection to ", "objections to "))
-                    a.wrap href=(links::page(&release.path)) { bdi { (links::release_name(id, &release.path)) } }
-                }
-                (parts::objection_list(&release.objections))
             }
         }
     }
@@ -301,17 +309,16 @@ fn no_releases(counts: ReleaseCounts, wanted: &Wanted) -> Markup {
     }
 }
 
-fn release_table(head: &Head, id: &RepoPath, releases: &[ReleaseEntry]) -> Markup {
+fn release_table(id: &RepoPath, releases: &[ReleaseRow]) -> Markup {
     let rows = html! {
-        @for (entry, index) in releases.iter().filter_map(|entry| Some((entry, entry.index()?))) {
+        @for ReleaseRow { index, entry, summary } in releases {
             tr role="row" {
                 th.wrap scope="row" role="rowheader" {
-                    a href=(links::page(&index)) { bdi { (links::release_name(id, &index)) } }
+                    a href=(links::page(index)) { bdi { (links::release_name(id, index)) } }
                 }
-                @match summarise_release(head, &index) {
-                    Ok(Some(summary)) => (parts::standing_cells(&summary)),
-                    // An error in one must not hide the others.
-                    Ok(None) | Err(_) => {
+                @match summary {
+                    Some(summary) => (parts::standing_cells(summary)),
+                    None => {
                         td role="cell" { (parts::state(entry.state, false, None)) }
                         td role="cell" colspan="2" { "cannot be read" }
                     }
@@ -331,12 +338,10 @@ fn find_lockout(app: &App, file: &SignersFile) -> Option<Lockout> {
 }
 
 fn signers(project: &ProjectOverview, lockout: Option<&Lockout>) -> Markup {
-    let uses = lockout.iter().flat_map(|lockout| &lockout.uses);
-    let uses = uses.filter_map(|used| Some((used.signer.key, (used.last_signed?, used.is_idle))));
-    let uses: BTreeMap<PublicKey, (Timestamp, bool)> = uses.collect();
     let did = |signer: &Signer| {
+        let used = lockout.and_then(|lockout| lockout.uses.iter().find(|used| used.signer.key == signer.key));
         html! {
-            @if let Some((at, is_idle)) = uses.get(&signer.key) {
+            @if let Some(KeyUse { last_signed: Some(at), is_idle, .. }) = used {
                 "last signed " (parts::when(*at))
                 @if *is_idle { " " span.state.open { "idle" } }
             }
@@ -345,21 +350,21 @@ fn signers(project: &ProjectOverview, lockout: Option<&Lockout>) -> Markup {
     html! {
         section.card aria-labelledby="signers" {
             h2 #signers { @if project.signers.is_some() { "Signers" } @else { "Proposed signers" } }
-            @for role in &project.roles {
+            @for role in Role::ALL {
                 // Groups that stand in for a role are not listed a second time.
-                @if role.is_explicit {
-                    @for group in &role.groups {
-                        p.role-line { strong { (parts::role_name(role.role)) } span.rule { (parts::rule_of(group)) } }
+                @if project.shown.explicit_groups(role).is_some() {
+                    @for group in effective_groups(&project.shown, role) {
+                        p.role-line { strong { (parts::role_name(role)) } span.rule { (parts::rule_of(&group)) } }
                         (parts::people_who(&group.signers, &did))
                     }
-                } @else if role.role != Role::Builder {
-                    p.meta { (left_to_default(role.role)) }
+                } @else if role != Role::Builder {
+                    p.meta { (left_to_default(role)) }
                 }
             }
-            @if let Some(rebuilds) = &project.rebuilds { (what_builders_do(rebuilds)) }
-            @if !project.registrars.is_empty() {
+            @if let Some(rebuilds) = project.shown.rebuilds() { (what_builders_do(rebuilds)) }
+            @if !project.shown.registrars().is_empty() {
                 p.role-line { strong { "Registrars" } span.rule { "register releases, and sign nothing" } }
-                (parts::people(&project.registrars))
+                (parts::people(project.shown.registrars()))
             }
             @if let Some(signers) = &project.signers && let Some(hours) = signers.rotation_delay_hours() {
                 p.meta {

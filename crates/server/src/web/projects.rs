@@ -9,18 +9,19 @@ use countersign_store::{Head, catalogue::Catalogue, catalogue::FileDigest, catal
 use maud::{Markup, html};
 
 use crate::web::overview::{ReleaseCounts, ReleaseEntry, ReleaseList};
-use crate::web::reply::{PageTrouble, Reply};
-use crate::web::{frame::Page, keys, links, parts, visit::BY_NUMBER, visit::Paging, visit::Visit};
+use crate::web::reply::{PageTrouble, Reply, View};
+use crate::web::{frame::Page, keys, links, parts, visit::BY_NUMBER, visit::Visit};
 
-pub(super) fn show_all(catalogue: &Catalogue, head: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
+pub(super) fn show_all(view: &View) -> Result<Reply, PageTrouble> {
+    let View { app, head, visit } = view;
     if let Some(digest) = read_digest(&visit.search) {
-        return show_listing(catalogue, &digest, visit);
+        return show_listing(&app.catalogue, &digest, visit);
     }
     let search = ProjectSearch::parse(&visit.search);
     let projects = head.index.projects().filter(|(folded, _)| search.matches(folded));
     let mut found: Vec<&RepoPath> = projects.map(|(_, project)| project).collect();
-    put_revoking_first(catalogue, &mut found);
-    let paging = Paging::of(visit.page, PAGE_ROWS, found.len()).ok_or_else(no_such_page)?;
+    put_revoking_first(&app.catalogue, &mut found);
+    let paging = view.paging(PAGE_ROWS, found.len())?;
     let words = Some(visit.search.as_str()).filter(|_| !search.is_empty());
     let target = format!("{}{}", links::PROJECTS, links::query_before(&[("q", words)], "page="));
     let body = html! {
@@ -91,19 +92,15 @@ fn show_listing(catalogue: &Catalogue, digest: &FileDigest, visit: &Visit) -> Re
 }
 
 /// Shows the projects below; `None` if no project lies there.
-pub(super) fn show_below(
-    catalogue: &Catalogue,
-    head: &Head,
-    dir: &RepoPath,
-    visit: &Visit,
-) -> Result<Option<Reply>, PageTrouble> {
+pub(super) fn show_below(view: &View, dir: &RepoPath) -> Result<Option<Reply>, PageTrouble> {
+    let View { app, head, .. } = view;
     let found = head.index.projects_below(dir);
     if found.is_empty() {
         return Ok(None);
     }
     let mut found: Vec<&RepoPath> = found.iter().collect();
-    put_revoking_first(catalogue, &mut found);
-    let paging = Paging::of(visit.page, PAGE_ROWS, found.len()).ok_or_else(no_such_page)?;
+    put_revoking_first(&app.catalogue, &mut found);
+    let paging = view.paging(PAGE_ROWS, found.len())?;
     let name = links::shown_path(dir);
     let body = html! {
         (parts::crumbs(dir.parent().as_ref()))
@@ -116,10 +113,6 @@ pub(super) fn show_below(
         (paging.links("projects", &format!("{}?page=", links::page(dir)), BY_NUMBER))
     };
     Ok(Some(Reply::Page(Page { feed: Some(links::feed(dir)), ..Page::new(name, body) })))
-}
-
-pub(super) fn no_such_page() -> PageTrouble {
-    PageTrouble::missing("The list has no such page")
 }
 
 fn list(head: &Head, projects: &[&RepoPath]) -> Markup {

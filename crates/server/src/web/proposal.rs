@@ -6,26 +6,20 @@ use countersign_explain::describe::proposal::{
     ProposalDescription, VetoedProposal, describe_proposal, list_vetoed,
 };
 use countersign_explain::progress::{ConditionProgress, WayProgress, asked_text, condition_text, way_name};
-use countersign_store::Head;
 use maud::{Markup, html};
 
-use crate::web::reply::{PageTrouble, Reply};
-use crate::web::{changes::change_list, frame::Page, links, parts, parts::log_facts, visit::Visit};
+use crate::web::reply::{PageTrouble, Reply, View};
+use crate::web::{changes::change_list, frame::Page, links, parts, parts::log_facts};
 
-pub(super) fn show(
-    head: &Head,
-    project: &RepoPath,
-    visit: &Visit,
-    now: Timestamp,
-) -> Result<Reply, PageTrouble> {
-    let missing = || PageTrouble::Missing {
-        message: format!(
+pub(super) fn show(View { app, head, visit }: &View, project: &RepoPath) -> Result<Reply, PageTrouble> {
+    let missing = || {
+        let message = format!(
             "No signers file waits for signatures at {project}: it may be in force already, or was replaced"
-        ),
-        near: head.index.is_project(project).then(|| project.clone()),
+        );
+        PageTrouble::missing_near(message, head.index.is_project(project).then(|| project.clone()))
     };
-    let Some(proposal) = describe_proposal(head, project)? else {
-        let vetoed = list_vetoed(head, project)?.into_iter().next();
+    let Some(proposal) = describe_proposal(&**head, project)? else {
+        let vetoed = list_vetoed(&**head, project)?.into_iter().next();
         return vetoed.map(|vetoed| show_vetoed(project, &vetoed)).ok_or_else(missing);
     };
     let name = links::shown_path(project);
@@ -35,7 +29,7 @@ pub(super) fn show(
         h1.wrap { (title) " of " bdi { (name) } }
         p.lede {
             @match proposal.waits_until {
-                Some(until) => { span.state.bad { "waiting" } " " (takes_force(&proposal, until, now)) },
+                Some(until) => { span.state.bad { "waiting" } " " (takes_force(&proposal, until, app.now())) },
                 None => { span.state.open { "collecting" } " takes effect when all of the conditions below are met" },
             }
         }
@@ -120,11 +114,7 @@ pub(super) fn condition_summary(proposal: &ProposalDescription) -> Markup {
 }
 
 fn condition_mark(condition: &ConditionProgress) -> Markup {
-    if condition.is_met {
-        html! { span.state.good { "met" } }
-    } else {
-        html! { span.state.open { "open" } }
-    }
+    html! { @if condition.is_met { span.state.good { "met" } } @else { span.state.open { "open" } } }
 }
 
 /// Lists the ways to meet a condition, one of which is enough. Once one is taken, the others do not matter.

@@ -8,33 +8,25 @@ use countersign_explain::describe::release::{
     ReleaseDescription, RevocationDescription, WithdrawalDescription, describe_release, describe_withdrawal,
 };
 use countersign_explain::reproduction::{count_different, is_reproducible, lack_text};
-use countersign_store::Head;
 use maud::{Markup, html};
 
-use crate::api::state::App;
-use crate::web::reply::{PageTrouble, Reply};
-use crate::web::{
-    frame::Page, links, parts, projects, verdict::Verdict, visit::BY_NUMBER, visit::Paging, visit::Visit,
-};
+use crate::web::reply::{PageTrouble, Reply, View};
+use crate::web::{frame::Page, links, parts, verdict::Verdict, visit::BY_NUMBER, visit::Visit};
 
 /// How much of a digest is shown at its beginning and at its end. The whole ones are below the table.
 const SHORT_DIGEST: usize = 8;
 
-pub(super) fn show(
-    app: &App,
-    head: &Head,
-    path: &RepoPath,
-    visit: &Visit,
-) -> Result<Option<Reply>, PageTrouble> {
+pub(super) fn show(view: &View, path: &RepoPath) -> Result<Option<Reply>, PageTrouble> {
+    let (head, visit) = (&*view.head, &view.visit);
     let Some(release) = describe_release(head, path)? else {
         return Ok(describe_withdrawal(head, path)?.map(|withdrawal| show_withdrawn(path, &withdrawal)));
     };
     let files = &release.index.published_files;
-    let paging = Paging::of(visit.page, PAGE_FILES, files.len()).ok_or_else(projects::no_such_page)?;
+    let paging = view.paging(PAGE_FILES, files.len())?;
     let project = &release.index.project_id;
     let (name, of) = (links::release_name(project, path), links::shown_path(project));
     let shown = &files[paging.range()];
-    let verdict = Verdict::find(app, head, &release);
+    let verdict = Verdict::find(&view.app, head, &release);
     let rebuilds = release.reproduction.as_ref().map(ListedRebuilds::of);
     let body = html! {
         (parts::crumbs(Some(project)))

@@ -1,16 +1,17 @@
 //! Leads from a visit to its answer: a page, 304, or an error.
 
+use std::sync::Arc;
+
 use axum::http::{StatusCode, header::RETRY_AFTER};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use countersign_api::error_code::ErrorCode;
-use countersign_core::rules::snapshot::ReadError;
 use countersign_core::values::{digest::Sha512, path::RepoPath, shown::shown_text, wire::routes::API};
 use countersign_store::{Head, ObjectId};
 use maud::{Markup, html};
 
 use crate::api::{routes::files, state::App};
 use crate::http::{error::ApiError, sending::run_in_turn, sending::typed};
-use crate::web::{frame::Page, frame::STYLE_ADDRESS, links, visit::Visit};
+use crate::web::{frame::Page, frame::STYLE_ADDRESS, links, visit::Paging, visit::Visit};
 
 const FEED_TYPE: &str = "application/atom+xml; charset=utf-8";
 
@@ -22,74 +23,82 @@ pub(super) enum Reply {
     Feed(Markup),
 }
 
+/// No page, and perhaps where something is near.
 #[derive(Debug)]
-pub(super) enum PageTrouble {
-    Failed(ApiError),
-    /// Nothing is at this address, but perhaps something is near.
-    Missing {
-        message: String,
-        near: Option<RepoPath>,
-    },
+pub(super) struct PageTrouble {
+    error: ApiError,
+    near: Option<RepoPath>,
 }
 
 impl PageTrouble {
     /// Nothing is at this address, nor near it.
     pub(super) fn missing(message: impl Into<String>) -> Self {
-        Self::Missing { message: message.into(), near: None }
+        Self::missing_near(message, None)
+    }
+
+    /// Nothing is at this address, but perhaps something is near.
+    pub(super) fn missing_near(message: impl Into<String>, near: Option<RepoPath>) -> Self {
+        Self { error: ApiError::new(ErrorCode::NoSuchPage, message), near }
+    }
+
+    pub(super) fn no_such_page() -> Self {
+        Self::missing("The list has no such page")
     }
 }
 
-impl From<ReadError> for PageTrouble {
-    fn from(error: ReadError) -> Self {
-        Self::Failed(error.into())
+impl<E: Into<ApiError>> From<E> for PageTrouble {
+    fn from(error: E) -> Self {
+        Self { error: error.into(), near: None }
     }
 }
 
-impl From<ApiError> for PageTrouble {
-    fn from(error: ApiError) -> Self {
-        Self::Failed(error)
+/// A visit, and the newest state, which its page shows.
+#[derive(Debug)]
+pub(super) struct View {
+    pub(super) app: App,
+    pub(super) head: Arc<Head>,
+    pub(super) visit: Visit,
+}
+
+impl View {
+    /// The part of a long list that the visitor wants.
+    pub(super) fn paging(&self, per_page: usize, total: usize) -> Result<Paging, PageTrouble> {
+        Paging::of(self.visit.page, per_page, total).ok_or_else(PageTrouble::no_such_page)
     }
 }
 
-/// Answers with what `render` makes of the newest state.
-pub(super) async fn reply(
-    app: App,
-    visit: Visit,
-    render: fn(&App, &Head, &Visit) -> Result<Reply, PageTrouble>,
-) -> Response {
+/// Makes a page.
+pub(super) type Show = fn(&View) -> Result<Reply, PageTrouble>;
+
+/// Answers with what `show` makes of the newest state.
+pub(super) async fn reply(app: App, visit: Visit, show: Show) -> Response {
+    let replied = try_reply(app, &visit, show).await;
+    replied.unwrap_or_else(|trouble| report(trouble, Some(&visit).filter(|visit| visit.wants_html)))
+}
+
+async fn try_reply(app: App, visit: &Visit, show: Show) -> Result<Response, PageTrouble> {
     // Read before the page is made, so that the page can be newer than its tag, but never older.
     let newest = app.store.recent_commits().newest().commit;
-    let head = app.store.head();
-    let tag = entity_tag(&head, newest, &visit);
+    let view = View { head: app.store.head(), visit: visit.clone(), app: Arc::clone(&app) };
+    let tag = entity_tag(&view.head, newest, visit);
     if visit.knows(&tag) {
-        return files::not_modified(tag.as_bytes());
+        return Ok(files::not_modified(tag.as_bytes()));
     }
-    let (sender, asked) = (visit.sender.clone(), visit.clone());
-    let shared = app.clone();
-    let rendered = run_in_turn(&app.renderings, visit.sender.claimant(), move || {
-        let reply = render(&shared, &head, &visit)?;
-        Ok(match reply {
-            Reply::Page(page) => (page.changes_with_time, page.at(&visit).into_response()),
-            Reply::Feed(feed) => (false, typed(feed.into_string(), FEED_TYPE, "no-cache")),
-            Reply::Elsewhere(address) => (false, Redirect::temporary(&address).into_response()),
-        })
-    });
-    let rendered = match rendered.await.unwrap_or_else(|busy| Err(PageTrouble::Failed(busy))) {
-        Ok((changes_with_time, response)) => {
-            let bound = app.sending.bound(response, &sender).await;
-            bound.map(|response| (changes_with_time, response)).map_err(PageTrouble::Failed)
-        }
-        Err(trouble) => Err(trouble),
+    let render = move || {
+        let (response, tag) = match show(&view)? {
+            Reply::Elsewhere(address) => return Ok(Redirect::temporary(&address).into_response()),
+            Reply::Feed(feed) => (typed(feed.into_string(), FEED_TYPE, "no-cache"), tag),
+            // The tag of a state does not cover a page that depends on the clock.
+            Reply::Page(page) if page.changes_with_time => {
+                let now = Sha512::of(format!("{tag} {}", view.app.now()).as_bytes());
+                (page.answer(&view.visit), format!("\"{}\"", now.short()))
+            }
+            Reply::Page(page) => (page.answer(&view.visit), tag),
+        };
+        Ok::<_, PageTrouble>(files::with_tag(response, tag.as_bytes()))
     };
-    match rendered {
-        // The tag of a state does not cover a page that depends on the clock.
-        Ok((true, response)) => {
-            let now = Sha512::of(format!("{tag} {}", app.now()).as_bytes());
-            with_tag(response, &format!("\"{}\"", now.short()))
-        }
-        Ok((false, response)) => with_tag(response, &tag),
-        Err(trouble) => report(trouble, Some(&asked).filter(|asked| asked.wants_html)),
-    }
+    let response = run_in_turn(&app.renderings, visit.sender.claimant(), render).await??;
+    Ok(app.sending.bound(response, &visit.sender).await?)
 }
 
 /// Covers everything that a page depends on: the state, the newest of the recent commits, the program, and how the
@@ -101,21 +110,13 @@ pub fn entity_tag(head: &Head, newest: Option<ObjectId>, visit: &Visit) -> Strin
     format!("\"{}-{}\"", head.commit, Sha512::of(others.as_bytes()).short())
 }
 
-fn with_tag(response: Response, tag: &str) -> Response {
-    if response.status() == StatusCode::OK { files::with_tag(response, tag.as_bytes()) } else { response }
-}
-
 /// A page for browsers, JSON for programs (D30).
-fn report(trouble: PageTrouble, browser: Option<&Visit>) -> Response {
-    let (error, near) = match trouble {
-        PageTrouble::Failed(error) => (error, None),
-        PageTrouble::Missing { message, near } => (ApiError::new(ErrorCode::NoSuchPage, message), near),
-    };
+fn report(PageTrouble { error, near }: PageTrouble, browser: Option<&Visit>) -> Response {
     let Some(visit) = browser else { return error.into_response() };
-    let page = error_page(&error, near.as_ref()).on_server(visit);
+    let page = error_page(&error, near.as_ref());
     // Keeps the part for the log, and `Retry-After`.
     let (told, _) = error.into_response().into_parts();
-    let mut response = page.into_response();
+    let mut response = page.answer(visit);
     *response.extensions_mut() = told.extensions;
     if let Some(seconds) = told.headers.get(RETRY_AFTER) {
         response.headers_mut().insert(RETRY_AFTER, seconds.clone());
@@ -144,5 +145,5 @@ fn error_page(error: &ApiError, near: Option<&RepoPath>) -> Page {
 /// Answers a request that no route answers.
 pub(crate) async fn report_unknown(visit: Visit) -> Response {
     let browser = Some(&visit).filter(|visit| visit.wants_html && !visit.path.starts_with(API));
-    report(PageTrouble::Failed(ApiError::NO_SUCH_ROUTE.into()), browser)
+    report(ApiError::NO_SUCH_ROUTE.into(), browser)
 }

@@ -2,21 +2,19 @@
 
 use countersign_core::values::{bounds::PAGE_STEPS, path::RepoPath};
 use countersign_core::{documents::layout, rules::stored};
-use countersign_store::Head;
 use maud::{Markup, html};
 
 use crate::web::overview::{TimelineStep, list_steps};
-use crate::web::reply::{PageTrouble, Reply};
-use crate::web::{
-    changes::change_list, frame::Page, links, parts, projects, visit::BY_AGE, visit::Paging, visit::Visit,
-};
+use crate::web::reply::{PageTrouble, Reply, View};
+use crate::web::{changes::change_list, frame::Page, links, parts, visit::BY_AGE};
 
-pub(super) fn show(head: &Head, project: &RepoPath, visit: &Visit) -> Result<Option<Reply>, PageTrouble> {
+pub(super) fn show(view: &View, project: &RepoPath) -> Result<Option<Reply>, PageTrouble> {
+    let head = &*view.head;
     let len = stored::history_len(head, project);
     if len == 0 {
         return Ok(None);
     }
-    let paging = Paging::of(visit.page, PAGE_STEPS, len).ok_or_else(projects::no_such_page)?;
+    let paging = view.paging(PAGE_STEPS, len)?;
     let steps = list_steps(head, project, paging.range_from_end())?;
     let name = links::shown_path(project);
     let path = layout::history(project);
@@ -34,7 +32,7 @@ pub(super) fn show(head: &Head, project: &RepoPath, visit: &Visit) -> Result<Opt
         section aria-labelledby="check" {
             h2 #check { "Check it" }
             p { "This page shows what the server says. The client fetches the whole history and verifies each step:" }
-            (parts::command(links::client("signers history", project.as_str(), visit.base_url.as_deref())))
+            (parts::command(links::client("signers history", project.as_str(), view.visit.base_url.as_deref())))
             p { a href=(links::file(&path)) { "The history as it is stored" } }
         }
     };

@@ -53,7 +53,14 @@ impl Verdict {
             div.is-doubted[parts::is_doubted(release)] {
                 p.lede {
                     @match release.state {
-                        ReleaseState::Collecting => { (collecting(release)) ". Do not use it yet." }
+                        ReleaseState::Collecting => {
+                            @match &release.groups[..] {
+                                // Says whose signatures are missing. Several groups each say so below.
+                                [only] => (parts::group_progress(only)),
+                                _ => (parts::progress(release.tally)),
+                            }
+                            ". Do not use it yet."
+                        }
                         ReleaseState::Complete => {
                             (parts::progress(release.tally))
                             @if let Some(at) = release.completed_at { ", complete since " (parts::when(at)) }
@@ -94,14 +101,6 @@ impl Verdict {
                 Witnessed::Unproven => "This server has no proof by witnesses yet that it is not revoked.",
             }
         }
-    }
-}
-
-/// Says whose signatures are missing. Of several groups, which each say so below, it says how many are.
-fn collecting(release: &ReleaseDescription) -> Markup {
-    match &release.groups[..] {
-        [only] => parts::group_progress(only),
-        _ => parts::progress(release.tally),
     }
 }
 

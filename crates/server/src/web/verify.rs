@@ -1,9 +1,9 @@
 //! The page on which a browser verifies a file. The script finds its release by its digest, and does all else.
 
-use axum::extract::State;
+use axum::{extract::State, response::Response};
 use countersign_core::values::{path::RepoPath, shown::marked_name, shown::shown_text, wire};
 use countersign_explain::describe::release::{ReleaseDescription, describe_release};
-use countersign_forge::download_url::{CandidateKind, locate_download};
+use countersign_forge::download_url::{Candidate, CandidateKind, locate_download};
 use maud::{Markup, html};
 
 use crate::api::openapi::{EXAMPLE_PROJECT, Parameter, asset, lasting_page, text};
@@ -69,80 +69,49 @@ pub(super) fn routes() -> RouteTable {
     })
 }
 
-async fn page(State(app): State<App>, visit: Visit) -> Result<Page, ApiError> {
+async fn page(State(app): State<App>, visit: Visit) -> Result<Response, ApiError> {
     let body = match Asked::of(&visit) {
         Ok(asked) => {
-            let (head, named) = (app.store.head(), asked.named_release().cloned());
+            let head = app.store.head();
+            let named = if let Asked::Release(index) = &asked { Some(index.clone()) } else { None };
             // What speaks against it takes time to read.
             let find = move || named.and_then(|index| describe_release(&*head, &index).ok().flatten());
             let release = run_in_turn(&app.renderings, visit.sender.claimant(), find).await?;
             asked.render(release.as_ref(), &visit)
         }
-        Err(refused) => refused.render(),
+        Err(reason) => refuse(&visit.field("url").unwrap_or_default(), &reason),
     };
-    Ok(Page { script: Some(FIRST_MODULE.path), ..Page::new("Verify a file", body) }.at(&visit))
+    Ok(Page { script: Some(FIRST_MODULE.path), ..Page::new("Verify a file", body) }.answer(&visit))
 }
 
 /// What a visitor wants to verify a file against.
-#[derive(Default)]
-struct Asked {
-    /// The places to look for the index, in this order. If there are none, the script finds them by the file's digest.
-    addresses: Vec<FileAddress>,
-    /// The address of the file, if the visitor gave one.
-    url: Option<String>,
-}
-
-struct FileAddress {
-    index: RepoPath,
-    /// The file's name in the index; `None` if any file of the index will do.
-    file_name: Option<String>,
-    /// Whether an index here is the only one that counts. If so, no other place is asked.
-    is_only: bool,
-}
-
-/// A question without an answer, and the reason.
-struct Refused {
-    url: String,
-    reason: String,
+enum Asked {
+    /// The script finds the release by the file's digest.
+    Any,
+    /// The index at this path.
+    Release(RepoPath),
+    /// The file from this address. The places to look for its index are in this order.
+    Download { url: String, places: Vec<Candidate> },
 }
 
 impl Asked {
-    fn of(visit: &Visit) -> Result<Self, Refused> {
-        let field = |name: &str| visit.field(name).unwrap_or_default();
-        let (url, path) = (field("url"), field("path"));
-        let asked = match (url.as_str(), path.as_str()) {
-            ("", "") => Ok(Self::default()),
-            (url, "") => Self::at_url(url),
-            ("", path) => Self::at_path(path),
-            (_, _) => Err("give either an address or a path, not both".to_owned()),
-        };
-        asked.map_err(|reason| Refused { url, reason })
-    }
-
-    fn at_url(url: &str) -> Result<Self, String> {
-        let located = locate_download(url).map_err(|error| error.to_string())?;
-        let addresses = located.candidates.into_iter().map(|candidate| FileAddress {
-            index: candidate.index,
-            file_name: Some(candidate.file_name.as_str().to_owned()),
-            is_only: match candidate.kind {
-                CandidateKind::Release => true,
-                CandidateKind::Directory => false,
-            },
-        });
-        Ok(Self { addresses: addresses.collect(), url: Some(url.to_owned()) })
-    }
-
-    fn at_path(path: &str) -> Result<Self, String> {
-        let index = RepoPath::parse(path).map_err(|error| error.to_string())?;
-        if index.file_name() != wire::INDEX_FILE {
-            return Err(format!("the path of a release ends in /{}", wire::INDEX_FILE));
+    /// What the query asks for, or why it leads nowhere.
+    fn of(visit: &Visit) -> Result<Self, String> {
+        match (visit.field("url"), visit.field("path")) {
+            (None, None) => Ok(Self::Any),
+            (Some(url), None) => {
+                let places = locate_download(&url).map_err(|error| error.to_string())?.candidates;
+                Ok(Self::Download { url, places })
+            }
+            (None, Some(path)) => {
+                let index = RepoPath::parse(&path).map_err(|error| error.to_string())?;
+                if index.file_name() != wire::INDEX_FILE {
+                    return Err(format!("the path of a release ends in /{}", wire::INDEX_FILE));
+                }
+                Ok(Self::Release(index))
+            }
+            (Some(_), Some(_)) => Err("give either an address or a path, not both".to_owned()),
         }
-        Ok(Self { addresses: vec![FileAddress { index, file_name: None, is_only: true }], url: None })
-    }
-
-    /// The release that the visitor named by its path.
-    fn named_release(&self) -> Option<&RepoPath> {
-        self.addresses.first().filter(|_| self.url.is_none()).map(|address| &address.index)
     }
 
     fn render(&self, release: Option<&ReleaseDescription>, visit: &Visit) -> Markup {
@@ -158,7 +127,7 @@ impl Asked {
                 "Your browser hashes the file, finds its release and checks the signatures itself. The file stays on your "
                 "computer: it is not sent anywhere."
             }
-            (self.render_addresses())
+            (self.render_places())
             p.choose {
                 label for="file" { "Drop files here, or choose them" }
                 // The script enables it. Without the script it would do nothing.
@@ -174,53 +143,51 @@ impl Asked {
             div #result role="status" {}
             // The script shows it where the digest is not known.
             (form("", true))
-            @if !self.addresses.is_empty() { p { a href=(links::VERIFY) { "Find the release by the file instead" } } }
+            @if !matches!(self, Self::Any) { p { a href=(links::VERIFY) { "Find the release by the file instead" } } }
             (limits())
         }
     }
 
-    fn render_addresses(&self) -> Markup {
-        let Some(url) = &self.url else {
-            return html! { @for address in &self.addresses { p.wrap { "As a file of the release " (address.render()) } } };
-        };
-        html! {
-            p.wrap { "As the file from " code { bdi { (shown_text(url)) } } }
-            details.places {
-                summary { "Where its release is looked for" }
-                ol { @for address in &self.addresses { li { (address.render()) } } }
-            }
-        }
-    }
-}
-
-impl FileAddress {
-    /// The script reads the attributes.
-    fn render(&self) -> Markup {
-        html! {
-            span data-index=(self.index) data-name=[&self.file_name] data-only=[self.is_only.then_some("yes")] {
-                @match &self.file_name {
-                    // Most of these places do not exist.
-                    Some(name) => {
-                        code { bdi { (marked_name(self.index.as_str())) } } " as " code { bdi { (marked_name(name)) } }
+    /// The script reads the attributes. An index at the only place that counts is the one, and no other is asked.
+    fn render_places(&self) -> Markup {
+        match self {
+            Self::Any => html! {},
+            Self::Release(index) => html! {
+                p.wrap {
+                    "As a file of the release "
+                    span data-index=(index) data-only="yes" {
+                        a href=(links::page(index)) { bdi { (links::shown_path(index.parent().as_ref().unwrap_or(index))) } }
                     }
-                    None => a href=(links::page(&self.index)) {
-                        bdi { (links::shown_path(self.index.parent().as_ref().unwrap_or(&self.index))) }
-                    },
                 }
-            }
+            },
+            Self::Download { url, places } => html! {
+                p.wrap { "As the file from " code { bdi { (shown_text(url)) } } }
+                details.places {
+                    summary { "Where its release is looked for" }
+                    ol {
+                        @for Candidate { kind, index, file_name } in places {
+                            @let is_only = *kind == CandidateKind::Release;
+                            li {
+                                span data-index=(index) data-name=(file_name.as_str()) data-only=[is_only.then_some("yes")] {
+                                    // Most of these places do not exist.
+                                    code { bdi { (marked_name(index.as_str())) } } " as " code { bdi { (marked_name(file_name.as_str())) } }
+                                }
+                            }
+                        }
+                    }
+                }
+            },
         }
     }
 }
 
-impl Refused {
-    fn render(&self) -> Markup {
-        html! {
-            h1 { "Verify a file" }
-            p.problem role="alert" { "This does not lead to a release: " bdi { (shown_text(&self.reason)) } "." }
-            (form(&self.url, false))
-            p { a href=(links::VERIFY) { "Find the release by the file instead" } }
-            (limits())
-        }
+fn refuse(url: &str, reason: &str) -> Markup {
+    html! {
+        h1 { "Verify a file" }
+        p.problem role="alert" { "This does not lead to a release: " bdi { (shown_text(reason)) } "." }
+        (form(url, false))
+        p { a href=(links::VERIFY) { "Find the release by the file instead" } }
+        (limits())
     }
 }
 

@@ -5,12 +5,14 @@ use std::sync::LazyLock;
 use countersign_api::{answers::ErrorResponse, error_code::ErrorCode};
 use countersign_core::values::bounds::{KEPT_REQUEST_BYTES, PATH_BYTES, PATH_SEGMENTS};
 use countersign_core::values::shown::shown_bytes;
+use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use crate::http::{blocks::BlockedThing, blocks::ChangeBlocked, error::ApiError};
 use crate::limits::{Limit, Limited};
-use crate::{api::openapi::schemas::Type, follow::mirror::state::NotTheOrigin, metrics::PAGE};
+use crate::metrics::{PAGE, named};
+use crate::{api::openapi::schemas::Type, follow::mirror::state::NotTheOrigin};
 
 const TOO_MANY_REQUESTS: u16 = 429;
 pub const JSON: &str = "application/json";
@@ -59,21 +61,29 @@ pub enum Section {
     Pages,
 }
 
-#[derive(Debug, Clone)]
+/// A parameter, as the OpenAPI document has it.
+#[derive(Debug, Clone, Serialize)]
 pub struct Parameter {
     pub name: &'static str,
+    #[serde(rename = "in")]
     pub part: RequestPart,
+    #[serde(rename = "required")]
+    pub is_required: bool,
+    #[serde(rename = "description")]
     pub about: &'static str,
     pub schema: Value,
     pub example: Value,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RequestPart {
-    /// A part of the path. It is always required; the others are optional.
-    Path,
-    Query,
-    Header,
+named! {
+    /// Where a parameter stands.
+    #[derive(Serialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum RequestPart {
+        Path = "path",
+        Query = "query",
+        Header = "header",
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -99,19 +109,11 @@ pub struct Content {
     pub examples: Vec<(&'static str, Value)>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub enum ContentSchema {
     Type(Type),
-    /// A JSON object with any fields.
-    Object,
-    Text,
-    Bytes,
-}
-
-impl ContentSchema {
-    pub fn of<T: ToSchema>() -> Self {
-        Self::Type(Type::of::<T>())
-    }
+    /// A schema of few words.
+    Inline(Value),
 }
 
 impl Section {
@@ -162,20 +164,26 @@ impl Endpoint {
         }
     }
 
-    pub fn counted_as(mut self, name: &'static str) -> Self {
-        self.counted_as = name;
-        self
+    pub fn counted_as(self, name: &'static str) -> Self {
+        Self { counted_as: name, ..self }
     }
 
     /// Paragraphs with empty lines between them. Text in backticks is code.
-    pub fn about(mut self, text: impl Into<String>) -> Self {
-        self.about = text.into();
-        self
+    pub fn about(self, text: impl Into<String>) -> Self {
+        Self { about: text.into(), ..self }
     }
 
     pub fn takes(mut self, parameter: Parameter) -> Self {
         self.parameters.push(parameter);
         self
+    }
+
+    /// Clients ask again with the tag of their copy.
+    pub fn revalidated(self) -> Self {
+        let about = "The `ETag` of your copy. The answer is 304 if it is still current.";
+        let current = DescribedAnswer::new(304, "your copy is still current");
+        self.takes(Parameter::header("If-None-Match", about, text(), format!("\"{EXAMPLE_COMMIT}\"")))
+            .answers(current.with_headers([ETAG, CACHE_CONTROL]))
     }
 
     /// The repository keeps the request as a proof, which bounds its body.
@@ -188,22 +196,13 @@ impl Endpoint {
         self.with_raw_body(Content::of::<T>(examples))
     }
 
-    pub fn with_raw_body(mut self, body: Content) -> Self {
-        self.body = Some(body);
-        self
+    pub fn with_raw_body(self, body: Content) -> Self {
+        Self { body: Some(body), ..self }
     }
 
     pub fn answers(mut self, answer: DescribedAnswer) -> Self {
         let position = self.answers.partition_point(|other| other.status <= answer.status);
         self.answers.insert(position, answer);
-        self
-    }
-
-    /// Another form of an answer.
-    pub fn with_content(mut self, status: u16, content: Content) -> Self {
-        if let Some(answer) = self.answers.iter_mut().find(|answer| answer.status == status) {
-            answer.contents.push(content);
-        }
         self
     }
 
@@ -260,9 +259,11 @@ impl Endpoint {
         self.fails("this is a mirror; the message names the origin", NotTheOrigin { origin })
     }
 
-    /// Adds the refusal of a busy server, for large answers that wait for room.
-    pub fn can_be_busy(self) -> Self {
-        self.fails("too many large answers are on their way; try again", ApiError::BUSY)
+    /// What an endpoint can answer whose answers can be large, so that they wait for room.
+    pub fn with_large_answers(self) -> Self {
+        self.can_fail("")
+            .fails("too many large answers are on their way; try again", ApiError::BUSY)
+            .limited()
     }
 
     /// What every endpoint that needs a signature can answer before it reads the request.
@@ -284,9 +285,8 @@ impl Endpoint {
         self
     }
 
-    pub fn optionally_signed(mut self) -> Self {
-        self.access = EndpointAccess::Optional;
-        self
+    pub fn optionally_signed(self) -> Self {
+        Self { access: EndpointAccess::Optional, ..self }
     }
 }
 
@@ -295,17 +295,9 @@ impl DescribedAnswer {
         Self { status, about: about.to_owned(), headers: vec![REQUEST_ID], contents: Vec::new() }
     }
 
-    pub fn not_modified() -> Self {
-        Self::new(304, "your copy is still current").with_headers([ETAG, CACHE_CONTROL])
-    }
-
     pub fn error(status: u16, about: &str, example: Value) -> Self {
-        let schema = ContentSchema::of::<ErrorResponse>();
-        Self::new(status, about).with_content(Content {
-            media_type: JSON,
-            schema,
-            examples: vec![("error", example)],
-        })
+        let content = Content::of::<ErrorResponse>(&[]).with_example("error", example);
+        Self::new(status, about).with_content(content)
     }
 
     pub fn with_content(mut self, content: Content) -> Self {
@@ -323,21 +315,22 @@ impl Content {
     /// Examples by name, and by their name in the file of examples.
     pub fn of<T: ToSchema>(examples: &[(&'static str, &str)]) -> Self {
         let examples = examples.iter().map(|(name, key)| (*name, find_example(key))).collect();
-        Self { media_type: JSON, schema: ContentSchema::of::<T>(), examples }
+        Self { media_type: JSON, schema: ContentSchema::Type(Type::of::<T>()), examples }
     }
 
     pub fn text(media_type: &'static str) -> Self {
-        Self { media_type, schema: ContentSchema::Text, examples: Vec::new() }
+        Self { media_type, schema: ContentSchema::Inline(text()), examples: Vec::new() }
     }
 
-    /// Content that no schema describes, such as a stream without an end.
+    /// Bytes are not JSON, so a schema has nothing to say about them.
     pub fn bytes(media_type: &'static str) -> Self {
-        Self { media_type, schema: ContentSchema::Bytes, examples: Vec::new() }
+        Self { media_type, schema: ContentSchema::Inline(json!({})), examples: Vec::new() }
     }
 
     /// An object with any fields.
     pub fn object() -> Self {
-        Self { media_type: JSON, schema: ContentSchema::Object, examples: Vec::new() }
+        let schema = ContentSchema::Inline(json!({ "type": "object" }));
+        Self { media_type: JSON, schema, examples: Vec::new() }
     }
 
     pub fn with_example(mut self, name: &'static str, example: impl Into<Value>) -> Self {
@@ -382,15 +375,15 @@ const SEGMENT_PATTERN: &str = r"((?!\.{1,2}(/|$)|\.[gG][iI][tT](/|$))[^/\\\x00-\
 impl Parameter {
     /// A part of the path. It is always required; the others are optional.
     pub fn path(name: &'static str, about: &'static str, schema: Value, example: impl Into<Value>) -> Self {
-        Self { name, part: RequestPart::Path, about, schema, example: example.into() }
+        Self { name, part: RequestPart::Path, is_required: true, about, schema, example: example.into() }
     }
 
     pub fn query(name: &'static str, about: &'static str, schema: Value, example: impl Into<Value>) -> Self {
-        Self { part: RequestPart::Query, ..Self::path(name, about, schema, example) }
+        Self { part: RequestPart::Query, is_required: false, ..Self::path(name, about, schema, example) }
     }
 
     pub fn header(name: &'static str, about: &'static str, schema: Value, example: impl Into<Value>) -> Self {
-        Self { part: RequestPart::Header, ..Self::path(name, about, schema, example) }
+        Self { part: RequestPart::Header, is_required: false, ..Self::path(name, about, schema, example) }
     }
 }
 
@@ -446,20 +439,15 @@ pub fn after_index() -> Parameter {
     Parameter::query("after", about, path(), EXAMPLE_INDEX)
 }
 
-pub fn if_none_match() -> Parameter {
-    let about = "The `ETag` of your copy. The answer is 304 if it is still current.";
-    Parameter::header("If-None-Match", about, text(), format!("\"{EXAMPLE_COMMIT}\""))
-}
-
 // What the descriptions of pages have in common.
 
 /// A page that shows the newest state.
-pub fn living_page(id: &'static str, summary: &'static str, media_type: &'static str) -> Endpoint {
+pub fn living_page(id: &'static str, summary: &'static str, media_types: &[&'static str]) -> Endpoint {
     let page = DescribedAnswer::new(200, "the page").with_headers([ETAG, CACHE_CONTROL]);
+    let page = media_types.iter().fold(page, |page, media_type| page.with_content(Content::text(media_type)));
     Endpoint::new(id, Section::Pages, summary)
-        .takes(if_none_match())
-        .answers(page.with_content(Content::text(media_type)))
-        .answers(DescribedAnswer::not_modified())
+        .revalidated()
+        .answers(page)
         .fails("nothing is there", ApiError::new(ErrorCode::NoSuchPage, "The list has no such page"))
         .can_fail("")
         .fails("too many pages are being made, or the server has just started; try again", ApiError::BUSY)

@@ -113,7 +113,7 @@ fn operation(endpoint: &Endpoint) -> Value {
         "responses": responses,
     });
     if !endpoint.parameters.is_empty() {
-        operation["parameters"] = endpoint.parameters.iter().map(parameter).collect();
+        operation["parameters"] = json!(endpoint.parameters);
     }
     if let Some(body) = &endpoint.body {
         operation["requestBody"] = json!({ "required": true, "content": Map::from_iter([media(body)]) });
@@ -139,22 +139,6 @@ fn security_schemes() -> Value {
     Value::Object(AuthHeader::ALL.iter().map(scheme).collect())
 }
 
-fn parameter(parameter: &Parameter) -> Value {
-    let part = match parameter.part {
-        RequestPart::Path => "path",
-        RequestPart::Query => "query",
-        RequestPart::Header => "header",
-    };
-    json!({
-        "name": parameter.name,
-        "in": part,
-        "required": parameter.part == RequestPart::Path,
-        "description": parameter.about,
-        "schema": parameter.schema,
-        "example": parameter.example,
-    })
-}
-
 fn response(answer: &DescribedAnswer) -> Value {
     let header = |header: &Header| {
         let header_object =
@@ -170,12 +154,9 @@ fn response(answer: &DescribedAnswer) -> Value {
 }
 
 fn media(content: &Content) -> (String, Value) {
-    let schema = match content.schema {
+    let schema = match &content.schema {
         ContentSchema::Type(of) => json!({ "$ref": format!("{SCHEMAS_REF}{}", of.name()) }),
-        ContentSchema::Object => json!({ "type": "object" }),
-        ContentSchema::Text => json!({ "type": "string" }),
-        // Bytes are not JSON, so a schema has nothing to say about them.
-        ContentSchema::Bytes => json!({}),
+        ContentSchema::Inline(schema) => schema.clone(),
     };
     let mut media = json!({ "schema": schema });
     if !content.examples.is_empty() {
@@ -192,7 +173,7 @@ fn schemas(rows: &[Row]) -> Schemas {
     });
     let types = contents.filter_map(|content| match content.schema {
         ContentSchema::Type(of) => Some(of),
-        ContentSchema::Object | ContentSchema::Text | ContentSchema::Bytes => None,
+        ContentSchema::Inline(_) => None,
     });
     types.flat_map(|of| of.schemas()).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::{Json, extract::State};
+use axum::Json;
 use countersign_api::answers::{AssetsResponse, ReplacedIndex};
 use countersign_api::{error_code::ErrorCode, requests::AssetsBody};
 use countersign_core::rules::decide::{assets, assets::Release};
@@ -48,10 +48,11 @@ pub(crate) fn routes() -> RouteTable {
             .can_fail(", or the release could not be fetched or is not valid"))
 }
 
-async fn register(State(app): State<App>, request: Authenticated) -> Result<Json<AssetsResponse>, ApiError> {
+async fn register(request: Authenticated) -> Result<Json<AssetsResponse>, ApiError> {
+    let app = &request.question.app;
     let FetchedRelease { project, release, source, message, turn } = match AssetsBody::parse(&request.body)? {
-        AssetsBody::Release(url) => fetch_from_forge(&app, &request, &url).await?,
-        AssetsBody::Checksums(urls) => fetch_from_checksums(&app, &request, &urls).await?,
+        AssetsBody::Release(url) => fetch_from_forge(&request, &url).await?,
+        AssetsBody::Checksums(urls) => fetch_from_checksums(&request, &urls).await?,
     };
     let write = move |now| {
         release.write_index(&project, now).map_err(|error| ApiError::oversized_upstream(&source, error))
@@ -64,7 +65,7 @@ async fn register(State(app): State<App>, request: Authenticated) -> Result<Json
         let index = later.as_ref().unwrap_or(&written);
         Ok::<_, ApiError>(assets::register_assets(head, index, &caller, max_collecting)?)
     };
-    let registered = request.change(&app, decide).await?;
+    let registered = request.change(decide).await?;
     // Only now, so that no more releases wait for the writer than there are turns.
     drop(turn);
     let replaced = registered.replaced.map(|keys| ReplacedIndex { signatures: keys.into_iter().collect() });
@@ -72,31 +73,27 @@ async fn register(State(app): State<App>, request: Authenticated) -> Result<Json
     Ok(Json(AssetsResponse { success: true, message, index_file_path, replaced }))
 }
 
-async fn fetch_from_forge(app: &App, request: &Authenticated, url: &str) -> Result<FetchedRelease, ApiError> {
-    let located = app.upstream.forges.locate_release(url);
+async fn fetch_from_forge(request: &Authenticated, url: &str) -> Result<FetchedRelease, ApiError> {
+    let upstream = &request.question.app.upstream;
+    let located = upstream.forges.locate_release(url);
     let source = located.inspect_err(|_| observe::note(RequestFact::File, &url))?;
-    let (project, claim) = admit(app, request, &source.dir)?;
+    let (project, claim) = admit(request, &source.dir)?;
     let page = source.url.clone();
-    let release = app.upstream.download_release(source, claim).await?;
+    let release = upstream.download_release(source, claim).await?;
     let message = "Release registered successfully";
     Ok(FetchedRelease { project, release, source: page, message, turn: None })
 }
 
-async fn fetch_from_checksums(
-    app: &App,
-    request: &Authenticated,
-    urls: &[String],
-) -> Result<FetchedRelease, ApiError> {
+async fn fetch_from_checksums(request: &Authenticated, urls: &[String]) -> Result<FetchedRelease, ApiError> {
+    let app = &request.question.app;
     let max_files = app.limits.checksums_files;
     if urls.len() > max_files {
-        return Err(ApiError::new(
-            ErrorCode::InvalidBody,
-            format!("csum_files has more than {max_files} URLs"),
-        ));
+        let message = format!("csum_files has more than {max_files} URLs");
+        return Err(ApiError::new(ErrorCode::InvalidBody, message));
     }
     let located = locate_checksums(urls);
     let source = located.inspect_err(|_| observe::note(RequestFact::File, &urls.join(" ")))?;
-    let (project, claim) = admit(app, request, &source.dir)?;
+    let (project, claim) = admit(request, &source.dir)?;
     let turn = app.upstream.turns.begin(FetchKind::Checksums, claim).await?;
     let release = fetch_checksums(app, &turn, &source).await?;
     let files = source.files.iter().map(ToString::to_string).collect::<Vec<_>>().join("`, `");
@@ -105,10 +102,9 @@ async fn fetch_from_checksums(
 }
 
 /// The project that `dir` belongs to, and the claim of a caller who may register files there. Nothing is fetched before.
-fn admit(app: &App, request: &Authenticated, dir: &RepoPath) -> Result<(RepoPath, FetchClaim), ApiError> {
-    observe::note(RequestFact::File, dir);
-    app.blocks.check(&[&request.caller], dir)?;
-    let active = assets::check_assets(&*app.store.head(), dir, &request.caller)?;
+fn admit(request: &Authenticated, dir: &RepoPath) -> Result<(RepoPath, FetchClaim), ApiError> {
+    request.check_blocks(&[&request.caller], dir)?;
+    let active = assets::check_assets(&*request.question.app.store.head(), dir, &request.caller)?;
     let claim = request.claim_fetch(request.claimant().with_project(&active.project))?;
     Ok((active.project, claim))
 }

@@ -1,6 +1,6 @@
 //! What is stored, by digest, project, name and key. Public: anyone can count the same from the stored files.
 
-use axum::{extract::State, http::Uri, response::Response};
+use axum::response::Response;
 use countersign_api::catalogue::{
     KeyPendingResponse, KeyResponse, KeySignedResponse, ProjectsResponse, ReleaseState, ReleasesResponse,
 };
@@ -15,9 +15,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::api::openapi::{EXAMPLE_PROJECT, Endpoint, Parameter, Section, after_index, matching, one_of};
-use crate::api::{openapi, routes::files::write_and_send, routing::RouteTable, state::App, state::ask};
+use crate::api::{openapi, routing::Question, routing::RouteTable};
 use crate::http::{error::ApiError, request::Query, request::bad};
-use crate::limits::connections::RequestSender;
 
 pub(crate) fn routes() -> RouteTable {
     let digest = |name, about, digits: usize| {
@@ -101,92 +100,51 @@ fn catalogued(id: &'static str, section: Section, summary: &'static str, malform
 
 /// Answers with what a look into the catalogue finds.
 async fn answer<T: Serialize + Send + 'static>(
-    app: &App,
-    sender: &RequestSender,
-    question: impl FnOnce(&Look<'_>) -> Result<T, ApiError> + Send + 'static,
+    question: &Question,
+    find: impl FnOnce(&Look<'_>) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<Response, ApiError> {
-    write_and_send(app, &ask(app, sender, question).await??, sender).await
+    let found = question.ask(find).await??;
+    let answer = serde_json::to_vec(&found).expect("lists of text and numbers are always JSON");
+    question.send_json(answer.into()).await
 }
 
-async fn list_releases(
-    State(app): State<App>,
-    sender: RequestSender,
-    uri: Uri,
-) -> Result<Response, ApiError> {
-    let ReleasesQuery { wanted, after } = ReleasesQuery::parse(uri.query().unwrap_or_default())?;
-    let find = move |look: &Look<'_>| match wanted {
-        Wanted::Digest(digest) => look.releases_with(&digest, after.as_ref()).map_err(bad("after")),
-        Wanted::Project(wanted) => look.releases_of(&wanted, after.as_ref()).map_err(bad("after")),
-        Wanted::Newest(project) => Ok(look.newest_release_of(&project)),
+async fn list_releases(question: Question) -> Result<Response, ApiError> {
+    let query = question.query(&["sha256", "sha512", "project", "tag", "state", "newest", "after"])?;
+    let after = query.get("after").map(RepoPath::parse).transpose().map_err(bad("after"))?;
+    let digest = match ["sha256", "sha512", "project"].map(|name| query.get(name)) {
+        [Some(hex), None, None] => FileDigest::Sha256(parse_digest("sha256", hex)?),
+        [None, Some(hex), None] => FileDigest::Sha512(parse_digest("sha512", hex)?),
+        [None, None, Some(project)] => return list_releases_of(&question, &query, project, after).await,
+        _ => {
+            let message = "give exactly one of `sha256`, `sha512` and `project`";
+            return Err(ApiError::invalid_parameter(message));
+        }
     };
-    answer(&app, &sender, find).await
+    refuse_beside(&query, ["tag", "state", "newest"], "goes only with `project`")?;
+    answer(&question, move |look| look.releases_with(&digest, after.as_ref()).map_err(bad("after"))).await
 }
 
-async fn find_projects(
-    State(app): State<App>,
-    sender: RequestSender,
-    uri: Uri,
-) -> Result<Response, ApiError> {
-    let query = Query::parse(uri.query().unwrap_or_default(), &["name", "q"])?;
-    match (query.get("name"), query.get("q")) {
-        (Some(name), None) => {
-            let name = ProjectName::parse(name).map_err(bad("name"))?;
-            answer(&app, &sender, move |look| Ok(look.projects_named(&name))).await
-        }
-        (None, Some(words)) => {
-            let search = ProjectSearch::parse(words);
-            answer(&app, &sender, move |look| Ok(look.projects_found(&search))).await
-        }
-        _ => Err(ApiError::invalid_parameter("give exactly one of `name` and `q`")),
-    }
-}
-
-struct ReleasesQuery {
-    wanted: Wanted,
+async fn list_releases_of(
+    question: &Question,
+    query: &Query<'_>,
+    project: &str,
     after: Option<RepoPath>,
-}
-
-enum Wanted {
-    Digest(FileDigest),
-    Project(WantedReleases),
-    /// The newest release of this project.
-    Newest(RepoPath),
-}
-
-impl ReleasesQuery {
-    fn parse(text: &str) -> Result<Self, ApiError> {
-        let query = Query::parse(text, &["sha256", "sha512", "project", "tag", "state", "newest", "after"])?;
-        let after = query.get("after").map(RepoPath::parse).transpose().map_err(bad("after"))?;
-        let asked = ["sha256", "sha512", "project"].map(|name| query.get(name));
-        let wanted = match asked {
-            [Some(hex), None, None] => Wanted::Digest(FileDigest::Sha256(parse_digest("sha256", hex)?)),
-            [None, Some(hex), None] => Wanted::Digest(FileDigest::Sha512(parse_digest("sha512", hex)?)),
-            [None, None, Some(project)] => parse_project(&query, project)?,
-            _ => {
-                let message = "give exactly one of `sha256`, `sha512` and `project`";
-                return Err(ApiError::invalid_parameter(message));
-            }
-        };
-        if matches!(wanted, Wanted::Digest(_))
-            && let Some(name) = ["tag", "state", "newest"].into_iter().find(|name| query.get(name).is_some())
-        {
-            return Err(ApiError::invalid_parameter(format!("{name}: goes only with `project`")));
-        }
-        Ok(Self { wanted, after })
-    }
-}
-
-fn parse_project(query: &Query, project: &str) -> Result<Wanted, ApiError> {
+) -> Result<Response, ApiError> {
     let project = RepoPath::parse(project).map_err(bad("project"))?;
     if query.is_for_newest()? {
-        if let Some(name) = ["tag", "state", "after"].into_iter().find(|name| query.get(name).is_some()) {
-            return Err(ApiError::invalid_parameter(format!("{name}: does not go with `newest`")));
-        }
-        return Ok(Wanted::Newest(project));
+        refuse_beside(query, ["tag", "state", "after"], "does not go with `newest`")?;
+        return answer(question, move |look| Ok(look.newest_release_of(&project))).await;
     }
     let tag = query.tag()?;
     let state = query.get("state").map(ReleaseState::parse).transpose().map_err(bad("state"))?;
-    Ok(Wanted::Project(WantedReleases { project, tag, state }))
+    let wanted = WantedReleases { project, tag, state };
+    answer(question, move |look| look.releases_of(&wanted, after.as_ref()).map_err(bad("after"))).await
+}
+
+/// Refuses a query with one of these parameters, and says why.
+fn refuse_beside(query: &Query<'_>, names: [&str; 3], reason: &str) -> Result<(), ApiError> {
+    let found = names.into_iter().find(|name| query.get(name).is_some());
+    found.map_or(Ok(()), |name| Err(ApiError::invalid_parameter(format!("{name}: {reason}"))))
 }
 
 /// Reads a digest in either letter case, as programs print it.
@@ -195,27 +153,42 @@ fn parse_digest<const N: usize>(name: &str, hex: &str) -> Result<HexDigest<N>, A
     digest.ok_or_else(|| ApiError::invalid_parameter(format!("{name}: must be {} hexadecimal digits", 2 * N)))
 }
 
-async fn describe_key(State(app): State<App>, sender: RequestSender, uri: Uri) -> Result<Response, ApiError> {
-    let key = parse_key(&uri)?;
-    answer(&app, &sender, move |look| Ok(look.describe_key(&key))).await
+async fn find_projects(question: Question) -> Result<Response, ApiError> {
+    let query = question.query(&["name", "q"])?;
+    match (query.get("name"), query.get("q")) {
+        (Some(name), None) => {
+            let name = ProjectName::parse(name).map_err(bad("name"))?;
+            answer(&question, move |look| Ok(look.projects_named(&name))).await
+        }
+        (None, Some(words)) => {
+            let search = ProjectSearch::parse(words);
+            answer(&question, move |look| Ok(look.projects_found(&search))).await
+        }
+        _ => Err(ApiError::invalid_parameter("give exactly one of `name` and `q`")),
+    }
 }
 
-async fn list_pending(State(app): State<App>, sender: RequestSender, uri: Uri) -> Result<Response, ApiError> {
-    let key = parse_key(&uri)?;
-    answer(&app, &sender, move |look| Ok(look.pending_for(&key))).await
+async fn describe_key(question: Question) -> Result<Response, ApiError> {
+    let key = parse_key(&question)?;
+    answer(&question, move |look| Ok(look.describe_key(&key))).await
 }
 
-async fn list_signed(State(app): State<App>, sender: RequestSender, uri: Uri) -> Result<Response, ApiError> {
-    let key = parse_key(&uri)?;
-    let query = Query::parse(uri.query().unwrap_or_default(), &["since", "after"])?;
+async fn list_pending(question: Question) -> Result<Response, ApiError> {
+    let key = parse_key(&question)?;
+    answer(&question, move |look| Ok(look.pending_for(&key))).await
+}
+
+async fn list_signed(question: Question) -> Result<Response, ApiError> {
+    let key = parse_key(&question)?;
+    let query = question.query(&["since", "after"])?;
     let since = query.get("since").map(Timestamp::parse).transpose().map_err(bad("since"))?;
     let after = query.get("after").map(RepoPath::parse).transpose().map_err(bad("after"))?;
-    answer(&app, &sender, move |look| look.signed_by(&key, since, after.as_ref()).map_err(bad("after"))).await
+    answer(&question, move |look| look.signed_by(&key, since, after.as_ref()).map_err(bad("after"))).await
 }
 
 /// The segment behind `/v1/keys/`. Bytes that are no valid key are fine: no one lists them.
-fn parse_key(uri: &Uri) -> Result<PublicKey, ApiError> {
-    let segment = uri.path().split('/').nth(3).unwrap_or_default();
+fn parse_key(question: &Question) -> Result<PublicKey, ApiError> {
+    let segment = question.uri.path().split('/').nth(3).unwrap_or_default();
     let decoded = percent_decode_str(segment).decode_utf8().map_err(bad("key"))?;
     EventFilter::parse_key(&decoded).map_err(bad("key"))
 }

@@ -4,20 +4,18 @@ use std::sync::Arc;
 
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
-use axum::{body::Body, body::Bytes, extract::State, response::IntoResponse, response::Response};
+use axum::{body::Body, response::IntoResponse, response::Response};
 use countersign_api::{answers::ChainResponse, error_code::ErrorCode, schemas::SignersConfig};
 use countersign_core::values::{path::RepoPath, wire::routes as paths};
 use countersign_core::{documents::layout, rules::decide::statement::list_records};
 use countersign_store::{FoundFile, Head, ObjectId, PathEntry, unreadable};
-use serde::Serialize;
 
-use crate::api::openapi::{Content, DescribedAnswer, Endpoint, Section, any_path, file_path, if_none_match};
-use crate::api::routing::{RouteTable, Tail, parse_tail};
+use crate::api::openapi::{Content, DescribedAnswer, Endpoint, Section, any_path, file_path};
+use crate::api::routing::{JSON, Question, RouteTable, parse_tail, with_type};
 use crate::api::{openapi, routes::history::HistoryEntries, routes::history::cached_chain, state::App};
-use crate::{http::error::ApiError, http::sending::SMALL_BYTES, limits::connections::RequestSender};
+use crate::{http::error::ApiError, http::sending::SMALL_BYTES};
 
 const OCTET_STREAM: HeaderValue = HeaderValue::from_static("application/octet-stream");
-pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
 /// Forty hexadecimal digits and two quotation marks.
@@ -32,25 +30,19 @@ pub(crate) fn routes() -> RouteTable {
             )
             .counted_as("files")
             .takes(file_path())
-            .takes(if_none_match())
+            .revalidated()
             .answers(describe_stored("the bytes").with_content(Content::bytes("application/octet-stream")))
-            .answers(DescribedAnswer::not_modified())
             .refuses(400, "invalid path, or a directory", "path.400")
             .refuses(404, "no file at the path", "status.404")
-            .can_fail("")
-            .can_be_busy()
-            .limited())
+            .with_large_answers())
         .get_below(paths::GET_SIGNERS, signers, Endpoint::new("get_signers", Section::Reading, "The signers in force for a path")
             .about("The nearest signers file in force at or above the path, byte for byte as it was published.")
             .takes(any_path())
-            .takes(if_none_match())
+            .revalidated()
             .answers(describe_stored("the signers file").with_content(Content::of::<SignersConfig>(&[("two_of_two", "get_signers")])))
-            .answers(DescribedAnswer::not_modified())
             .refuses(400, "invalid path", "path.400")
             .fails("no signers file in any parent directory", ApiError::no_signers("https/github.com/443/acme/other"))
-            .can_fail("")
-            .can_be_busy()
-            .limited())
+            .with_large_answers())
         .get_below(paths::GET_SIGNERS_CHAIN, chain, describe_chain("get_signers_chain", ""))
         // Another name for it in the specification.
         .get_below(paths::GET_ARTIFACT_SIGNERS_CHAIN, chain, describe_chain("get_artifact_signers_chain", "\n\nThe same as `get_signers_chain`, under another name."))
@@ -66,9 +58,7 @@ fn describe_chain(id: &'static str, note: &str) -> Endpoint {
         .takes(file_path())
         .answers_with::<ChainResponse>(200, "the history of the signers", &[("first_signers", "chain")])
         .refuses(400, "invalid path, nothing there, not complete, or of another kind", "chain.400")
-        .can_fail("")
-        .can_be_busy()
-        .limited()
+        .with_large_answers()
 }
 
 pub(crate) fn describe_stored(about: &str) -> DescribedAnswer {
@@ -76,47 +66,35 @@ pub(crate) fn describe_stored(about: &str) -> DescribedAnswer {
     DescribedAnswer::new(200, about).with_headers(headers)
 }
 
-async fn raw(
-    State(app): State<App>,
-    sender: RequestSender,
-    tail: Tail,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
-    let (path, head) = (tail.parse()?, app.store.head());
+async fn raw(question: Question) -> Result<Response, ApiError> {
+    let (path, head) = (question.path()?, question.app.store.head());
     let path = match layout::project_of_newest_veto(&path) {
         Some(project) => {
             let head = Arc::clone(&head);
-            app.sending.read(move || find_newest_veto(&head, &project, path)).await??
+            question.app.sending.read(move || find_newest_veto(&head, &project, path)).await??
         }
         None => path,
     };
-    let question = FileQuestion { app, sender, headers };
     let project = layout::project_of_history(&path);
     if let Some((id, project)) = project.and_then(|project| Some((head.history_id(&project)?, project))) {
-        return question.send_history(head, project, id).await;
+        return send_history(&question, head, project, id).await;
     }
     let file = head.file(&path).map(|file| file.id).ok_or_else(|| not_a_file(&head, &path))?;
-    question.send_file(head, path, file, Head::file, OCTET_STREAM).await
+    send_file(&question, head, path, file, Head::file, OCTET_STREAM).await
 }
 
-async fn signers(
-    State(app): State<App>,
-    sender: RequestSender,
-    tail: Tail,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
-    let (path, head) = (tail.parse()?, app.store.head());
+async fn signers(question: Question) -> Result<Response, ApiError> {
+    let (path, head) = (question.path()?, question.app.store.head());
     let file = head.nearest_signers(&path).map(|file| file.id);
     let file = file.ok_or_else(|| ApiError::no_signers(path.as_str()))?;
-    let question = FileQuestion { app, sender, headers };
-    question.send_file(head, path, file, Head::nearest_signers, JSON).await
+    send_file(&question, head, path, file, Head::nearest_signers, JSON).await
 }
 
-async fn chain(State(app): State<App>, sender: RequestSender, tail: Tail) -> Result<Response, ApiError> {
-    let path = parse_artifact(&tail.0)?;
-    let head = app.store.head();
-    let entries = app.sending.read(move || HistoryEntries::chain(head, &path)).await??;
-    Ok(with_type(entries.send(&app, &sender).await?, JSON))
+async fn chain(question: Question) -> Result<Response, ApiError> {
+    let path = parse_artifact(question.tail())?;
+    let head = question.app.store.head();
+    let entries = question.app.sending.read(move || HistoryEntries::chain(head, &path)).await??;
+    Ok(with_type(entries.send(&question).await?, JSON))
 }
 
 /// Answers with a stored file without waiting; `None` leaves the request to the handler.
@@ -185,74 +163,41 @@ fn serve_cached(
     Some(tagged(Response::new(Body::from(content)), content_type, &tag))
 }
 
-/// A request for a file that has to be read, away from the threads of connections.
-struct FileQuestion {
-    app: App,
-    sender: RequestSender,
-    headers: HeaderMap,
-}
-
-impl FileQuestion {
-    /// Sends the file with this id, which `find` finds at the path.
-    async fn send_file(
-        &self,
-        head: Arc<Head>,
-        path: RepoPath,
-        id: ObjectId,
-        find: for<'a> fn(&'a Head, &RepoPath) -> Option<FoundFile<'a>>,
-        content_type: HeaderValue,
-    ) -> Result<Response, ApiError> {
-        let tag = entity_tag(&id);
-        if matches_tag(&self.headers, &tag) {
-            return Ok(not_modified(&tag));
-        }
-        let read = move || {
-            let found = find(&head, &path).ok_or_else(|| file_not_found(&path))?;
-            Ok::<_, ApiError>(head.content(found).map_err(|error| unreadable(&path, &error))?)
-        };
-        let content = self.app.sending.read(read).await??;
-        Ok(tagged(self.app.sending.answer(content, &self.sender).await?, content_type, &tag))
-    }
-
-    async fn send_history(
-        &self,
-        head: Arc<Head>,
-        project: RepoPath,
-        id: ObjectId,
-    ) -> Result<Response, ApiError> {
-        let tag = entity_tag(&id);
-        if matches_tag(&self.headers, &tag) {
-            return Ok(not_modified(&tag));
-        }
-        let path = layout::history(&project);
-        let entries = self.app.sending.read(move || HistoryEntries::document(head, project)).await??;
-        let entries = entries.ok_or_else(|| file_not_found(&path))?;
-        Ok(tagged(entries.send(&self.app, &self.sender).await?, OCTET_STREAM, &tag))
-    }
-}
-
-/// Sends an answer in JSON. It waits for room if it is large (D45).
-pub(crate) async fn send_json(
-    app: &App,
-    answer: Bytes,
-    sender: &RequestSender,
+/// Sends the file with this id, which `find` finds at the path. It is read away from the threads of connections.
+async fn send_file(
+    question: &Question,
+    head: Arc<Head>,
+    path: RepoPath,
+    id: ObjectId,
+    find: for<'a> fn(&'a Head, &RepoPath) -> Option<FoundFile<'a>>,
+    content_type: HeaderValue,
 ) -> Result<Response, ApiError> {
-    Ok(with_type(app.sending.answer(answer, sender).await?, JSON))
+    let tag = entity_tag(&id);
+    if matches_tag(&question.headers, &tag) {
+        return Ok(not_modified(&tag));
+    }
+    let read = move || {
+        let found = find(&head, &path).ok_or_else(|| file_not_found(&path))?;
+        Ok::<_, ApiError>(head.content(found).map_err(|error| unreadable(&path, &error))?)
+    };
+    let content = question.app.sending.read(read).await??;
+    Ok(tagged(question.app.sending.answer(content, &question.sender).await?, content_type, &tag))
 }
 
-/// Writes an answer as JSON and sends it. It waits for room if it is large.
-pub(crate) async fn write_and_send(
-    app: &App,
-    answer: &impl Serialize,
-    sender: &RequestSender,
+async fn send_history(
+    question: &Question,
+    head: Arc<Head>,
+    project: RepoPath,
+    id: ObjectId,
 ) -> Result<Response, ApiError> {
-    let answer = serde_json::to_vec(answer).expect("lists of text and numbers are always JSON");
-    send_json(app, answer.into(), sender).await
-}
-
-fn with_type(mut response: Response, content_type: HeaderValue) -> Response {
-    response.headers_mut().insert(CONTENT_TYPE, content_type);
-    response
+    let tag = entity_tag(&id);
+    if matches_tag(&question.headers, &tag) {
+        return Ok(not_modified(&tag));
+    }
+    let path = layout::history(&project);
+    let entries = question.app.sending.read(move || HistoryEntries::document(head, project)).await??;
+    let entries = entries.ok_or_else(|| file_not_found(&path))?;
+    Ok(tagged(entries.send(question).await?, OCTET_STREAM, &tag))
 }
 
 pub(crate) fn not_modified(tag: &[u8]) -> Response {

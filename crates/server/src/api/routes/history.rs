@@ -13,8 +13,8 @@ use countersign_core::rules::{chain, chain::ChainRefusal, chain::LocatedChain, s
 use countersign_core::values::{bounds::FILE_BYTES, path::RepoPath, time::Timestamp};
 use countersign_store::{Head, unreadable};
 
+use crate::api::{routing::Question, state::App};
 use crate::http::{error::ApiError, sending::BodyPart, sending::SMALL_BYTES, sending::sized};
-use crate::{api::state::App, limits::connections::RequestSender};
 
 /// Every part except the last is at least this long.
 const PART_BYTES: usize = 128 << 10;
@@ -33,10 +33,7 @@ impl HistoryEntries {
     /// The history file of a project; `None` if it has none.
     pub(crate) fn document(head: Arc<Head>, project: RepoPath) -> Result<Option<Self>, ReadError> {
         let count = stored::history_len(&*head, &project);
-        if count == 0 {
-            return Ok(None);
-        }
-        Self::of(head, project, count, Assembly::document(count)).map(Some)
+        (count > 0).then(|| Self::of(head, project, count, Assembly::document(count))).transpose()
     }
 
     pub(crate) fn chain(head: Arc<Head>, path: &RepoPath) -> Result<Self, ChainRefusal> {
@@ -50,7 +47,7 @@ impl HistoryEntries {
     }
 
     /// Answers with all of it.
-    pub(crate) async fn send(self, app: &App, sender: &RequestSender) -> Result<Response, ApiError> {
+    pub(crate) async fn send(self, Question { app, sender, .. }: &Question) -> Result<Response, ApiError> {
         let length = self.bytes;
         let room = match length <= SMALL_BYTES {
             true => None,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{Path, Request, State};
 use axum::http::header::{CONTENT_ENCODING, VARY};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use axum::http::{HeaderName, HeaderValue};
 use axum::{Json, body::Bytes, response::IntoResponse, response::Response};
 use countersign_core::log::checkpoint::{Checkpoint, CheckpointError, WitnessRequest};
 use countersign_core::log::{note::Note, tile::TileKind, tile::TileName};
@@ -14,9 +14,8 @@ use countersign_log::{CosignError, CosignRefusal, LogWitness, NoStaple, NoTile, 
 use serde_json::json;
 
 use crate::api::openapi::{Content, DescribedAnswer, EXAMPLE_INDEX, Endpoint, Parameter, Section};
-use crate::api::routing::{RouteTable, Tail, decode};
+use crate::api::routing::{Question, RouteTable, decode};
 use crate::api::{auth::read_public_body, openapi, state::App};
-use crate::limits::connections::RequestSender;
 use crate::nodes::asking::{CosigningStats, take_cosignatures};
 use crate::{follow::witness, http::error::ApiError, http::request::accepts_gzip, http::sending::typed};
 
@@ -169,13 +168,13 @@ fn malformed() -> ApiError {
     CosignRefusal::Malformed(CheckpointError::Form("it must have three lines: origin, size and root")).into()
 }
 
-async fn checkpoint(State(app): State<App>, sender: RequestSender) -> Result<Response, ApiError> {
+async fn checkpoint(Question { app, sender, .. }: Question) -> Result<Response, ApiError> {
     let note = find_log(&app)?.checkpoint_note().ok_or(ApiError::NO_LOG_YET)?;
     app.sending.bound(typed(note.as_str().to_owned(), TEXT, FOR_SECONDS), &sender).await
 }
 
 /// Answers with all cosignatures, because a mirror does not know how many are enough.
-async fn cosigned(State(app): State<App>, sender: RequestSender) -> Result<Response, ApiError> {
+async fn cosigned(Question { app, sender, .. }: Question) -> Result<Response, ApiError> {
     let note = find_log(&app)?.cosigned_note().ok_or(ApiError::NO_LOG_YET)?;
     app.sending.bound(typed(note, TEXT, FOR_SECONDS), &sender).await
 }
@@ -197,7 +196,7 @@ async fn cosignature(State(app): State<App>, request: Request) -> Result<Respons
     Ok(Json(json!({ "size": size })).into_response())
 }
 
-async fn tiles(State(app): State<App>, uri: Uri, headers: HeaderMap) -> Result<Response, ApiError> {
+async fn tiles(Question { app, uri, headers, .. }: Question) -> Result<Response, ApiError> {
     let log = find_log(&app)?;
     let name = parse_tile(uri.path()).ok_or(ApiError::NO_SUCH_TILE)?;
     let is_bundle = name.kind() == TileKind::Entries;
@@ -223,8 +222,9 @@ fn parse_tile(path: &str) -> Option<TileName> {
     TileName::parse(name.strip_prefix('/')?)
 }
 
-async fn proof(State(app): State<App>, sender: RequestSender, tail: Tail) -> Result<Response, ApiError> {
-    let (path, log, store) = (tail.parse()?, find_log(&app)?, Arc::clone(&app.store));
+async fn proof(question: Question) -> Result<Response, ApiError> {
+    let (path, Question { app, sender, .. }) = (question.path()?, question);
+    let (log, store) = (find_log(&app)?, Arc::clone(&app.store));
     let staple = app.sending.read(move || log.staple(|| store.head(), &path).1).await??;
     app.sending.bound(typed(staple.write(), openapi::JSON, FOR_SECONDS), &sender).await
 }
@@ -259,10 +259,7 @@ async fn add_checkpoint(State(app): State<App>, request: Request) -> Result<Resp
     }
 }
 
-async fn witnessed_checkpoint(
-    State(app): State<App>,
-    Path(origin): Path<String>,
-) -> Result<Response, ApiError> {
+async fn witnessed_checkpoint(State(app): State<App>, origin: Path<String>) -> Result<Response, ApiError> {
     let witness = find_witness(&app)?;
     let origin = Sha256::parse(&origin).ok_or(ApiError::NOTHING_COSIGNED)?;
     let note = witness.checkpoint_of(&origin)?.ok_or(ApiError::NOTHING_COSIGNED)?;

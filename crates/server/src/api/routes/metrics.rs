@@ -20,10 +20,9 @@ const TEXT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; c
 pub(crate) fn show(app: &App, kinds: &RequestKinds) -> impl IntoResponse + use<> {
     let mut page = Page::default();
     let version = [(env!("CARGO_PKG_VERSION"), 1)];
-    let help = "The version of the running program; always 1.";
-    page.values("countersign_build_info", help, "version", version);
+    page.values("build_info", "The version of the running program; always 1.", "version", version);
     let is_ready = u8::from(app.readiness().is_ok());
-    page.value("countersign_ready", "Whether the server can accept changes, as /readyz says.", is_ready);
+    page.value("ready", "Whether the server can accept changes, as /readyz says.", is_ready);
     write_requests(&mut page, kinds, &app.requests);
     write_clients(&mut page, app);
     write_permits(&mut page, app);
@@ -33,15 +32,12 @@ pub(crate) fn show(app: &App, kinds: &RequestKinds) -> impl IntoResponse + use<>
         write_mirror(&mut page, mirror, app);
     }
     let (listeners, sent) = (app.events.listeners(), app.events.sent.get());
-    page.value("countersign_event_listeners", "Connections that listen to events.", listeners);
-    page.value("countersign_events_sent_total", "Events that were sent, to all listeners.", sent);
+    page.value("event_listeners", "Connections that listen to events.", listeners);
+    page.value("events_sent_total", "Events that were sent, to all listeners.", sent);
     let followers = &app.followers;
     let states = [("reading", followers.reading.held()), ("waiting", followers.waiting.held())];
-    page.values(
-        "countersign_journal_followers", "Requests for the journal, by what they do.", "state", states,
-    );
-    let help = "Commits that were sent to followers.";
-    page.value("countersign_journal_commits_sent_total", help, followers.sent.get());
+    page.values("journal_followers", "Requests for the journal, by what they do.", "state", states);
+    page.value("journal_commits_sent_total", "Commits that were sent to followers.", followers.sent.get());
     if let Some(log) = app.log.get() {
         write_checkpoints(&mut page, log.figures());
         write_cosigning(&mut page, &app.cosigning);
@@ -55,7 +51,7 @@ pub(crate) fn show(app: &App, kinds: &RequestKinds) -> impl IntoResponse + use<>
 }
 
 fn write_requests(page: &mut Page, kinds: &RequestKinds, requests: &Requests) {
-    let name = "countersign_http_requests_total";
+    let name = "http_requests_total";
     page.family(name, "counter", "Answered requests.");
     for (kind, name_of_kind) in kinds.all() {
         for (status, count) in requests.by_status(kind).filter(|(_, count)| *count > 0) {
@@ -63,7 +59,7 @@ fn write_requests(page: &mut Page, kinds: &RequestKinds, requests: &Requests) {
             page.sample(name, &[("route", &name_of_kind), ("status", status)], count);
         }
     }
-    let name = "countersign_http_request_duration_seconds";
+    let name = "http_request_duration_seconds";
     page.family(name, "histogram", "Time from the head of a request to its answer.");
     for (kind, name_of_kind) in kinds.all() {
         let Latencies { counts, nanos } = requests.latencies(kind);
@@ -76,18 +72,17 @@ fn write_requests(page: &mut Page, kinds: &RequestKinds, requests: &Requests) {
 
 fn write_clients(page: &mut Page, app: &App) {
     let of = &app.connections;
-    page.value("countersign_connections_open", "Open connections.", of.permits.held());
-    page.value("countersign_connections_accepted_total", "Accepted connections.", of.accepted.get());
-    let name = "countersign_connections_dropped_total";
+    page.value("connections_open", "Open connections.", of.permits.held());
+    page.value("connections_accepted_total", "Accepted connections.", of.accepted.get());
+    let name = "connections_dropped_total";
     let reasons = [("too_slow", &of.too_slow), ("gave_way", &of.gave_way), ("no_room", &of.permits.refused)];
     let reasons = reasons.map(|(reason, count)| (reason, count.get()));
     page.values(name, "Connections that the server ended, by reason.", "reason", reasons);
-    let name = "countersign_rate_limited_total";
+    let name = "rate_limited_total";
     let refusals = |limit| app.limiter.as_deref().map_or(0, |limiter| limiter.refusals(limit));
     let limits = Limit::ALL.map(|limit| (limit.name(), refusals(limit)));
     page.values(name, "Requests answered with 429, by the limit that they met.", "limit", limits);
-    let bytes = app.sending.bytes();
-    page.value("countersign_large_answer_bytes", "Bytes of large answers that are being sent.", bytes);
+    page.value("large_answer_bytes", "Bytes of large answers that are being sent.", app.sending.bytes());
 }
 
 fn write_permits(page: &mut Page, app: &App) {
@@ -103,79 +98,66 @@ fn write_permits(page: &mut Page, app: &App) {
     let mut write = |name: &str, help: &str, value: fn(&FairSemaphore) -> u64| {
         page.values(name, help, "of", kinds.map(|(of, permits)| (of, value(permits))));
     };
-    write("countersign_places", "Places in total.", |permits| permits.total() as u64);
-    write("countersign_places_held", "Places in use.", |permits| permits.held() as u64);
-    write("countersign_places_awaited", "Requests that wait for a place.", |permits| {
-        permits.waiting() as u64
-    });
-    write("countersign_places_refused_total", "Requests that got no place.", |permits| permits.refused.get());
-    let help = "Places that their holders lost to others.";
-    write("countersign_places_given_up_total", help, FairSemaphore::gave_way);
+    write("places", "Places in total.", |permits| permits.total() as u64);
+    write("places_held", "Places in use.", |permits| permits.held() as u64);
+    write("places_awaited", "Requests that wait for a place.", |permits| permits.waiting() as u64);
+    write("places_refused_total", "Requests that got no place.", |permits| permits.refused.get());
+    write("places_given_up_total", "Places that their holders lost to others.", FairSemaphore::gave_way);
 }
 
 fn write_store(page: &mut Page, app: &App) {
     let (store, stats) = (&app.store, app.store.stats());
-    page.value("countersign_commits_total", "Commits that were made durable.", stats.commits());
-    let name = "countersign_batch_commits";
+    page.value("commits_total", "Commits that were made durable.", stats.commits());
+    let name = "batch_commits";
     page.family(name, "histogram", "Commits that shared one round of fsync.");
     let batches = &stats.batches;
     page.histogram(name, &[], batches.counts(), batches.above(), batches.sum());
-    let failures = stats.failures.get();
-    page.value("countersign_publish_failures_total", "Batches that could not be made durable.", failures);
-    page.value("countersign_writer_queue_length", "Changes that wait for the writer.", stats.waiting.get());
-    page.value("countersign_packs", "Packs in the repository.", store.packs());
+    page.value("publish_failures_total", "Batches that could not be made durable.", stats.failures.get());
+    page.value("writer_queue_length", "Changes that wait for the writer.", stats.waiting.get());
+    page.value("packs", "Packs in the repository.", store.packs());
     let bytes = stats.stored_bytes.get();
-    page.value("countersign_stored_bytes_total", "Bytes of new files and commits that were stored.", bytes);
+    page.value("stored_bytes_total", "Bytes of new files and commits that were stored.", bytes);
     if let Ok(space) = DiskSpace::of(store.data_dir.path()) {
         let help = "Bytes that the server can still use on the disk of its data directory.";
-        page.value("countersign_disk_free_bytes", help, space.free);
-        page.value("countersign_disk_size_bytes", "The size of that disk in bytes.", space.size);
+        page.value("disk_free_bytes", help, space.free);
+        page.value("disk_size_bytes", "The size of that disk in bytes.", space.size);
     }
     let budget = store.budget();
     let refusals = |scope| budget.map_or(0, |budget| budget.refusals(scope));
     let scopes = BudgetScope::ALL.map(|scope| (scope.name(), refusals(scope)));
     let help = "Changes answered with 429, by the budget that they exceeded.";
-    page.values("countersign_over_budget_total", help, "budget", scopes);
+    page.values("over_budget_total", help, "budget", scopes);
     if let Some(budget) = budget {
         let left = budget.bytes_left(Instant::now());
-        page.value("countersign_budget_left_bytes", "Bytes left in the budget of the whole server.", left);
+        page.value("budget_left_bytes", "Bytes left in the budget of the whole server.", left);
     }
     if let Some(node) = app.role.node() {
         write_node(page, &node.state);
     }
     let Some(stats) = app.role.nonces() else { return };
-    page.value("countersign_nonces_stored_total", "Nonces that were new.", stats.stored.get());
-    page.value("countersign_nonces_repeated_total", "Nonces that were used before.", stats.repeated.get());
-    page.value("countersign_nonces_kept", "Nonces remembered now.", stats.kept.get());
-    page.value(
-        "countersign_nonces_queue_length",
-        "Requests that wait for their nonces.",
-        stats.waiting.get(),
-    );
+    page.value("nonces_stored_total", "Nonces that were new.", stats.stored.get());
+    page.value("nonces_repeated_total", "Nonces that were used before.", stats.repeated.get());
+    page.value("nonces_kept", "Nonces remembered now.", stats.kept.get());
+    page.value("nonces_queue_length", "Requests that wait for their nonces.", stats.waiting.get());
 }
 
 fn write_node(page: &mut Page, node: &NodeState) {
     let (now, is_reachable) = (Instant::now(), matches!(node.reachability(), Reachability::Since(_)));
-    page.value("countersign_database_up", "Whether the database answers.", u8::from(is_reachable));
-    page.value(
-        "countersign_node_position",
-        "The newest batch that this node has published.",
-        node.applied().seq,
-    );
-    page.value("countersign_node_newest", "The newest batch in the database.", node.newest());
-    page.value("countersign_node_lag_batches", "Batches that this node has not published.", node.lag());
+    page.value("database_up", "Whether the database answers.", u8::from(is_reachable));
+    page.value("node_position", "The newest batch that this node has published.", node.applied().seq);
+    page.value("node_newest", "The newest batch in the database.", node.newest());
+    page.value("node_lag_batches", "Batches that this node has not published.", node.lag());
     let seconds = node.lag_time(now).as_secs_f64();
-    page.value("countersign_node_lag_seconds", "How long there have been such batches.", seconds);
+    page.value("node_lag_seconds", "How long there have been such batches.", seconds);
     let help = "Batches of this node that had to be decided again, because another node was first.";
-    page.value("countersign_node_races_lost_total", help, node.races_lost.get());
+    page.value("node_races_lost_total", help, node.races_lost.get());
     let help = "Batches that this node passed over, because they break the rules.";
-    page.value("countersign_node_passed_over_total", help, node.passed_over.get());
+    page.value("node_passed_over_total", help, node.passed_over.get());
     let seconds = node.clock().map_or(0.0, |clock| clock.lead_millis() as f64 / 1e3);
-    let help = "How far this node's clock is ahead of the database's.";
-    page.value("countersign_node_clock_ahead_seconds", help, seconds);
+    page.value("node_clock_ahead_seconds", "How far this node's clock is ahead of the database's.", seconds);
     let help = "Batches that were sent again, because the answer of the database was lost.";
-    page.value("countersign_node_repeated_appends_total", help, node.repeated_appends.get());
-    let name = "countersign_database_seconds";
+    page.value("node_repeated_appends_total", help, node.repeated_appends.get());
+    let name = "database_seconds";
     page.family(name, "histogram", "Time that the database took to answer.");
     let counts = node.latency.counts().map(|(micros, count)| (micros as f64 / 1e6, count));
     page.histogram(name, &[], counts, node.latency.above(), node.latency.sum() as f64 / 1e6);
@@ -183,25 +165,25 @@ fn write_node(page: &mut Page, node: &NodeState) {
 
 fn write_mirror(page: &mut Page, mirror: &MirrorState, app: &App) {
     let help = "Commits that were received from the origin, checked and stored since the start.";
-    page.value("countersign_mirror_commits_total", help, mirror.followed.get());
+    page.value("mirror_commits_total", help, mirror.followed.get());
     let help = "Bytes of the origin's journal that were received since the start.";
-    page.value("countersign_mirror_received_bytes_total", help, mirror.received_bytes.get());
+    page.value("mirror_received_bytes_total", help, mirror.received_bytes.get());
     let help = "Questions to the origin that failed since the start.";
-    page.value("countersign_mirror_failures_total", help, mirror.failures.get());
+    page.value("mirror_failures_total", help, mirror.failures.get());
     let help = "Seconds since the mirror last had everything that the origin had.";
-    page.value("countersign_mirror_lag_seconds", help, mirror.lag(Instant::now()).as_secs_f64());
+    page.value("mirror_lag_seconds", help, mirror.lag(Instant::now()).as_secs_f64());
     let help = "Whether the mirror has stopped following, until its operator decides.";
-    page.value("countersign_mirror_refused", help, u8::from(mirror.refusal().is_some()));
+    page.value("mirror_refused", help, u8::from(mirror.refusal().is_some()));
     let commits = app.store.recent_commits();
     let newest = commits.from(commits.end() - 1, 1).unwrap_or_default();
     if let Some(commit) = newest.first() {
         let help = "When the newest commit was made, in seconds since 1970.";
-        page.value("countersign_mirror_newest_commit_seconds", help, commit.time.unix_seconds());
+        page.value("mirror_newest_commit_seconds", help, commit.time.unix_seconds());
     }
 }
 
 fn write_fetches(page: &mut Page, app: &App) {
-    let name = "countersign_fetches_total";
+    let name = "fetches_total";
     page.family(name, "counter", "Fetches for requests, by outcome.");
     for kind in FetchKind::ALL {
         for outcome in FetchOutcome::ALL {
@@ -211,64 +193,59 @@ fn write_fetches(page: &mut Page, app: &App) {
     }
     let faults = UpstreamFault::ALL.map(|fault| (fault.name(), app.requests.upstream_failures(fault)));
     let help = "Requests answered with 500 because of what an upstream did, by kind.";
-    page.values("countersign_upstream_failures_total", help, "kind", faults);
+    page.values("upstream_failures_total", help, "kind", faults);
     let (fetching, downloads) = (app.upstream.turns.under_way(), app.upstream.releases.permits.held());
-    page.value("countersign_fetching_requests", "Requests that fetch or wait for their turn.", fetching);
-    page.value("countersign_release_downloads", "Releases that are being downloaded.", downloads);
+    page.value("fetching_requests", "Requests that fetch or wait for their turn.", fetching);
+    page.value("release_downloads", "Releases that are being downloaded.", downloads);
 }
 
 fn write_checkpoints(page: &mut Page, figures: LogFigures) {
     let LogFigures { size, signed_size, cosigned_size, since_checkpoint, is_in_trouble, lost_size } = figures;
-    page.value("countersign_log_size", "Commits that are in the log.", size);
-    let help = "Commits that the newest checkpoint covers.";
-    page.value("countersign_log_signed_size", help, signed_size);
+    page.value("log_size", "Commits that are in the log.", size);
+    page.value("log_signed_size", "Commits that the newest checkpoint covers.", signed_size);
     let help = "Commits that the newest checkpoint with enough cosignatures covers.";
-    page.value("countersign_log_cosigned_size", help, cosigned_size);
+    page.value("log_cosigned_size", help, cosigned_size);
     let help = "Commits that are in the log, and that no checkpoint covers yet.";
-    page.value("countersign_log_lag_commits", help, size.saturating_sub(signed_size));
+    page.value("log_lag_commits", help, size.saturating_sub(signed_size));
     let help = "Seconds since a checkpoint was last made, or the newest one was given to witnesses again.";
-    page.value("countersign_log_checkpoint_age_seconds", help, since_checkpoint.as_secs_f64());
+    page.value("log_checkpoint_age_seconds", help, since_checkpoint.as_secs_f64());
     let help = "Whether the log does not go on, or signs nothing; the server's log says why.";
-    page.value("countersign_log_stopped", help, u8::from(is_in_trouble));
+    page.value("log_stopped", help, u8::from(is_in_trouble));
     let help =
         "Commits that were signed or that witnesses have seen, and that the log does not continue; else 0.";
-    page.value("countersign_log_lost_size", help, lost_size);
+    page.value("log_lost_size", help, lost_size);
 }
 
 fn write_cosigning(page: &mut Page, witnesses: &[Arc<CosigningStats>]) {
-    let name = "countersign_log_witness_size";
+    let name = "log_witness_size";
     let help = "Commits in the newest checkpoint that a witness has cosigned since the start.";
     page.values(name, help, "witness", witnesses.iter().map(|of| (of.name.as_str(), of.size())));
-    let name = "countersign_log_witness_age_seconds";
     let help = "Seconds since a witness has cosigned; there only if it has.";
     let ages = witnesses.iter().filter_map(|of| Some((of.name.as_str(), of.since()?.as_secs_f64())));
-    page.values(name, help, "witness", ages);
-    let name = "countersign_log_witness_failures_total";
+    page.values("log_witness_age_seconds", help, "witness", ages);
+    let name = "log_witness_failures_total";
     let help = "Questions to a witness that gave no cosignature.";
     page.values(name, help, "witness", witnesses.iter().map(|of| (of.name.as_str(), of.failures.get())));
-    let name = "countersign_log_witness_stopped";
     let help = "Whether a witness says that it cosigns nothing more of the log until its operator decides.";
     let stopped = witnesses.iter().map(|of| (of.name.as_str(), u8::from(of.is_stopped.load(Relaxed))));
-    page.values(name, help, "witness", stopped);
+    page.values("log_witness_stopped", help, "witness", stopped);
 }
 
 fn write_witnessed(page: &mut Page, logs: &[WitnessedFigures], listed: usize) {
     let help = "Logs that this witness knows from lists. It shows figures only of those that have forked.";
-    page.value("countersign_witness_listed_logs", help, listed);
-    let name = "countersign_witness_size";
+    page.value("witness_listed_logs", help, listed);
     let help = "Commits in the newest checkpoint of a log that this witness has recorded.";
-    page.values(name, help, "log", logs.iter().map(|log| (log.origin.as_str(), log.size)));
-    let name = "countersign_witness_cosigned_seconds";
+    page.values("witness_size", help, "log", logs.iter().map(|log| (log.origin.as_str(), log.size)));
     let help = "When this witness has cosigned a log last, in seconds since 1970.";
     let times = logs.iter().filter_map(|log| Some((log.origin.as_str(), log.time?)));
-    page.values(name, help, "log", times);
-    let name = "countersign_witness_stopped";
+    page.values("witness_cosigned_seconds", help, "log", times);
+    let name = "witness_stopped";
     let help = "Whether this witness cosigns nothing more of a log, because it has forked.";
     page.values(name, help, "log", logs.iter().map(|log| (log.origin.as_str(), u8::from(log.is_stopped))));
 }
 
 fn write_webhooks(page: &mut Page, webhooks: &[Arc<WebhookStats>], end: i64) {
-    let name = "countersign_webhook_deliveries_total";
+    let name = "webhook_deliveries_total";
     page.family(name, "counter", "Tries to deliver events to webhooks, by outcome.");
     for webhook in webhooks {
         for outcome in DeliveryOutcome::ALL {
@@ -278,22 +255,18 @@ fn write_webhooks(page: &mut Page, webhooks: &[Arc<WebhookStats>], end: i64) {
         }
     }
     let failing = webhooks.iter().map(|webhook| (&webhook.name, u8::from(webhook.is_failing())));
-    let help = "Whether the last try of a webhook failed.";
-    page.values("countersign_webhook_failing", help, "webhook", failing);
+    page.values("webhook_failing", "Whether the last try of a webhook failed.", "webhook", failing);
     let behind = webhooks.iter().filter_map(|webhook| Some((&webhook.name, webhook.behind(end)?)));
-    let help = "Commits that a webhook has yet to process.";
-    page.values("countersign_webhook_commits_behind", help, "webhook", behind);
+    page.values("webhook_commits_behind", "Commits that a webhook has yet to process.", "webhook", behind);
 }
 
 fn write_log(page: &mut Page, stats: &LogStats) {
-    page.value("countersign_log_lines_total", "Log lines that were written.", stats.written.get());
-    let name = "countersign_log_lines_lost_total";
+    page.value("log_lines_total", "Log lines that were written.", stats.written.get());
     let reasons = [("rate", &stats.left_out), ("queue", &stats.overflowed), ("write", &stats.unwritten)];
     let reasons = reasons.map(|(reason, count)| (reason, count.get()));
-    page.values(name, "Log lines that were not written, by reason.", "reason", reasons);
+    page.values("log_lines_lost_total", "Log lines that were not written, by reason.", "reason", reasons);
     let is_failing = u8::from(stats.is_failing(Instant::now()));
-    let help = "Whether the server cannot write its log at the moment.";
-    page.value("countersign_log_failing", help, is_failing);
+    page.value("log_failing", "Whether the server cannot write its log at the moment.", is_failing);
 }
 
 #[derive(Default)]
@@ -301,10 +274,11 @@ struct Page(String);
 
 type Labels<'a> = &'a [(&'a str, &'a dyn Display)];
 
-// Writing to a string cannot fail. Labels and names are our own words or plain text, so they need no escapes.
+// All names begin with `countersign_`, which is left out above. Writing to a string cannot fail. Labels and names are our own
+// words or plain text, so they need no escapes.
 impl Page {
     fn family(&mut self, name: &str, kind: &str, help: &str) {
-        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        let _ = writeln!(self.0, "# HELP countersign_{name} {help}\n# TYPE countersign_{name} {kind}");
     }
 
     /// A counter if its name ends in `_total`, or else a gauge.
@@ -332,7 +306,7 @@ impl Page {
     }
 
     fn sample(&mut self, name: &str, labels: Labels<'_>, value: impl Display) {
-        self.0.push_str(name);
+        let _ = write!(self.0, "countersign_{name}");
         for (i, (label, text)) in labels.iter().enumerate() {
             let _ = write!(self.0, "{}{label}=\"{text}\"", if i == 0 { '{' } else { ',' });
         }

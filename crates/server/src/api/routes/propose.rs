@@ -1,18 +1,20 @@
 //! Registers a project, and proposes new signers for it.
 
-use axum::{Json, extract::State};
+use axum::Json;
 use countersign_api::{answers::ProposedResponse, requests::ProposeBody};
 use countersign_core::documents::{signed_request::SignedRequest, signers::SignersOrigin};
 use countersign_core::rules::decide::proposal::{
     MAX_DOCUMENT_LEAD_MINUTES, Proposal, Proposed, check_submitter,
 };
 use countersign_core::rules::decide::{register, update};
-use countersign_core::values::wire::routes as paths;
+use countersign_core::rules::snapshot::Change;
+use countersign_core::values::{time::Timestamp, wire::routes as paths};
 use countersign_forge::{forges::SignersSource, url::SourceUrl};
 use countersign_store::Head;
 
-use crate::api::{auth::Authenticated, openapi::Endpoint, openapi::Section, routing::RouteTable, state::App};
-use crate::http::{error::ApiError, upstream::FetchKind, upstream::FetchTurn};
+use crate::api::{auth::Authenticated, openapi::Endpoint, openapi::Section, routing::RouteTable};
+use crate::http::{error::ApiError, upstream::FetchKind};
+use crate::limits::semaphore::Claimant;
 use crate::operate::{observe, observe::RequestFact};
 
 pub(crate) fn routes() -> RouteTable {
@@ -48,52 +50,39 @@ pub(crate) fn routes() -> RouteTable {
             .can_fail(", or the signers file could not be fetched or is not valid"))
 }
 
-async fn register_repo(
-    State(app): State<App>,
-    request: Authenticated,
-) -> Result<Json<ProposedResponse>, ApiError> {
-    let (source, signed) = (locate(&app, &request)?, request.to_signed_request()?);
+async fn register_repo(request: Authenticated) -> Result<Json<ProposedResponse>, ApiError> {
+    let (source, signed) = (locate(&request)?, request.to_signed_request()?);
+    let app = &request.question.app;
     let (expiry, caps) = (app.limits.registration_expiry(), app.limits.clone());
     register::check_register(&*app.store.head(), &source.project, expiry, app.now())?;
     caps.check_register(&*app.store.head(), &source.project, expiry, app.now())?;
-    let claim = request.claim_fetch(request.claimant().as_stranger())?;
-    let turn = app.upstream.turns.begin(FetchKind::Signers, claim).await?;
-    let proposal = fetch(&app, &turn, source, signed).await?;
-    let decide = move |head: &Head, now| {
+    let decide = move |head: &Head, proposal: &Proposal, now| {
         let registered = register::register(head, &proposal.retrieved_at(now), expiry, now)?;
         caps.check_register(head, &proposal.project, expiry, now)?;
-        Ok::<_, ApiError>(registered)
+        Ok(registered)
     };
-    let proposed = request.change(&app, decide).await?;
-    // Only now, so that no more proposals wait for the writer than there are turns.
-    drop(turn);
-    Ok(answer(proposed, "Project registered successfully. Collect signatures to activate."))
+    let message = "Project registered successfully. Collect signatures to activate.";
+    propose(&request, request.claimant().as_stranger(), source, signed, decide, message).await
 }
 
-async fn update_signers(
-    State(app): State<App>,
-    request: Authenticated,
-) -> Result<Json<ProposedResponse>, ApiError> {
-    let (source, signed) = (locate(&app, &request)?, request.to_signed_request()?);
+async fn update_signers(request: Authenticated) -> Result<Json<ProposedResponse>, ApiError> {
+    let (source, signed) = (locate(&request)?, request.to_signed_request()?);
+    let app = &request.question.app;
     let caps = app.limits.clone();
     update::check_update(&*app.store.head(), &source.project, &request.caller)?;
     caps.check_rotations(&*app.store.head(), &source.project, app.now())?;
-    let claimant = request.claimant().with_project(&source.project);
-    let turn = app.upstream.turns.begin(FetchKind::Signers, request.claim_fetch(claimant)?).await?;
-    let proposal = fetch(&app, &turn, source, signed).await?;
-    let decide = move |head: &Head, now| {
+    let decide = move |head: &Head, proposal: &Proposal, now| {
         let updated = update::update(head, &proposal.retrieved_at(now), now)?;
-        caps.check_update(head, &proposal, now)?;
-        Ok::<_, ApiError>(updated)
+        caps.check_update(head, proposal, now)?;
+        Ok(updated)
     };
-    let proposed = request.change(&app, decide).await?;
-    // Only now, so that no more proposals wait for the writer than there are turns.
-    drop(turn);
-    Ok(answer(proposed, "Signers update proposed successfully. Collect signatures to activate."))
+    let claimant = request.claimant().with_project(&source.project);
+    let message = "Signers update proposed successfully. Collect signatures to activate.";
+    propose(&request, claimant, source, signed, decide, message).await
 }
 
-fn locate(app: &App, request: &Authenticated) -> Result<SignersSource, ApiError> {
-    let body = ProposeBody::parse(&request.body)?;
+fn locate(request: &Authenticated) -> Result<SignersSource, ApiError> {
+    let (body, app) = (ProposeBody::parse(&request.body)?, &request.question.app);
     check_submitter(&body.public_key, &request.caller)?;
     let note_url = || observe::note(RequestFact::File, &body.signers_file_url);
     let url = SourceUrl::parse(&body.signers_file_url).inspect_err(|_| note_url())?;
@@ -104,14 +93,19 @@ fn locate(app: &App, request: &Authenticated) -> Result<SignersSource, ApiError>
     Ok(source)
 }
 
-async fn fetch(
-    app: &App,
-    turn: &FetchTurn,
+/// Fetches a signers file, and proposes it as `decide` says.
+async fn propose(
+    request: &Authenticated,
+    claimant: Claimant,
     source: SignersSource,
     signed: SignedRequest,
-) -> Result<Proposal, ApiError> {
-    let fetched = app.upstream.fetch_signers(turn, &source).await?;
-    Ok(Proposal {
+    decide: impl Fn(&Head, &Proposal, Timestamp) -> Result<(Change, Proposed), ApiError> + Send + 'static,
+    message: &'static str,
+) -> Result<Json<ProposedResponse>, ApiError> {
+    let app = &request.question.app;
+    let turn = app.upstream.turns.begin(FetchKind::Signers, request.claim_fetch(claimant)?).await?;
+    let fetched = app.upstream.fetch_signers(&turn, &source).await?;
+    let proposal = Proposal {
         project: source.project,
         signers_bytes: fetched.bytes.into(),
         origin: SignersOrigin {
@@ -122,9 +116,13 @@ async fn fetch(
         },
         submitter: signed.public_key,
         request: signed,
-    })
-}
-
-fn answer(proposed: Proposed, message: &'static str) -> Json<ProposedResponse> {
-    Json(ProposedResponse::new(proposed.project, proposed.required_signers.into_iter().collect(), message))
+    };
+    let proposed = request.change(move |head, now| decide(head, &proposal, now)).await?;
+    // Only now, so that no more proposals wait for the writer than there are turns.
+    drop(turn);
+    Ok(Json(ProposedResponse::new(
+        proposed.project,
+        proposed.required_signers.into_iter().collect(),
+        message,
+    )))
 }

@@ -2,15 +2,16 @@
 
 use std::time::Instant;
 
+use axum::http::StatusCode;
 use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, ETAG, X_CONTENT_TYPE_OPTIONS};
-use axum::http::{HeaderMap, StatusCode};
 use axum::{Json, body::Bytes, extract::Request, extract::State, response::IntoResponse, response::Response};
 use countersign_api::answers::{HealthResponse, PingAuth, PingResponse};
 use countersign_core::values::{key::PublicKey, time::Timestamp, wire, wire::routes as paths};
 use serde_json::json;
 
-use crate::api::openapi::{Content, DescribedAnswer, Endpoint, Reference, Section, fixed, if_none_match};
-use crate::api::{auth, openapi, routes::files::matches_tag, routing::RouteTable, state::App};
+use crate::api::openapi::{Content, DescribedAnswer, Endpoint, Reference, Section, fixed};
+use crate::api::routing::{Question, RouteTable};
+use crate::api::{auth, openapi, routes::files::matches_tag, state::App};
 use crate::http::{error::ApiError, error::NotReady, sending::typed};
 use crate::operate::observe;
 
@@ -27,9 +28,8 @@ pub(crate) fn routes() -> RouteTable {
         .get(paths::OPENAPI, document, Endpoint::new("openapi", Section::Watching, "This reference, for programs")
             .about("An OpenAPI 3.1 document, made from the same descriptions as this page. Any origin can read it.")
             .counted_as("page")
-            .takes(if_none_match())
+            .revalidated()
             .answers(DescribedAnswer::new(200, "the document").with_headers([openapi::ETAG, openapi::CACHE_CONTROL]).with_content(Content::object()))
-            .answers(DescribedAnswer::not_modified())
             .limited())
         .get(paths::ROBOTS, robots, fixed("robots", "What search engines can read", "the rules", PLAIN)
             .about("Search engines can read all pages, but not the answers for programs, and not what a search finds."))
@@ -70,7 +70,7 @@ pub(crate) fn health_routes() -> RouteTable {
 async fn ping(State(app): State<App>, request: Request) -> Result<Json<PingResponse>, ApiError> {
     let (parts, body) = request.into_parts();
     let auth = if auth::has_auth_headers(&parts.headers) {
-        match auth::authenticate(&app, &parts, body).await {
+        match auth::authenticate(Question::of(&parts, &app), body).await {
             Ok(request) => PingAuth::Success { public_key: request.caller },
             // This says nothing about the signature.
             Err(error) if error.status() == StatusCode::TOO_MANY_REQUESTS => return Err(error),
@@ -86,12 +86,12 @@ async fn ping(State(app): State<App>, request: Request) -> Result<Json<PingRespo
     Ok(Json(PingResponse::new(auth)))
 }
 
-async fn document(State(app): State<App>, headers: HeaderMap) -> Response {
-    let document: &'static Reference = app.reference;
+async fn document(question: Question) -> Response {
+    let document: &'static Reference = question.app.reference;
     let tag = document.tag.as_str();
     // Viewers of OpenAPI documents run on other origins, and everything in this one is public.
     let common = [(ETAG, tag), (ACCESS_CONTROL_ALLOW_ORIGIN, "*")];
-    if matches_tag(&headers, tag.as_bytes()) {
+    if matches_tag(&question.headers, tag.as_bytes()) {
         let caching = [(CACHE_CONTROL, "no-cache"), (X_CONTENT_TYPE_OPTIONS, "nosniff")];
         return (StatusCode::NOT_MODIFIED, common, caching).into_response();
     }

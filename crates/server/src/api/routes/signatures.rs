@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::{Json, body::Bytes, extract::State, response::Response};
+use axum::{Json, body::Bytes, response::Response};
 use countersign_api::answers::{FilesToSignResponse, PendingResponse, SignedResponse, StatusResponse};
 use countersign_api::requests::SignaturesBody;
 use countersign_core::rules::{decide::sign, stored};
@@ -12,11 +12,8 @@ use countersign_core::values::{
 use countersign_store::{Head, catalogue::Look};
 
 use crate::api::openapi::{Endpoint, Section, file_path};
-use crate::api::routes::files::{file_not_found, send_json};
-use crate::api::routing::{RouteTable, Tail};
-use crate::api::{auth::Authenticated, state::App, state::wait_until_ready};
-use crate::operate::{observe, observe::RequestFact};
-use crate::{http::error::ApiError, limits::connections::RequestSender};
+use crate::api::{auth::Authenticated, routes::files::file_not_found, routing::RouteTable};
+use crate::{api::state::wait_until_ready, http::error::ApiError};
 
 pub(crate) fn routes() -> RouteTable {
     RouteTable::default()
@@ -74,15 +71,12 @@ pub(crate) fn routes() -> RouteTable {
 }
 
 /// Lists what waits for the caller. This takes no turn of the public questions, so strangers cannot hold up signers.
-async fn list_pending(
-    State(app): State<App>,
-    sender: RequestSender,
-    request: Authenticated,
-) -> Result<Response, ApiError> {
-    wait_until_ready(&app).await?;
-    let (catalogue, caller) = (Arc::clone(&app.catalogue), request.caller);
+async fn list_pending(Authenticated { question, caller, .. }: Authenticated) -> Result<Response, ApiError> {
+    let app = &question.app;
+    wait_until_ready(app).await?;
+    let catalogue = Arc::clone(&app.catalogue);
     let answer = app.sending.read(move || write_pending(&catalogue.look(), &caller)).await?;
-    send_json(&app, answer.into(), &sender).await
+    question.send_json(answer.into()).await
 }
 
 fn write_pending(look: &Look<'_>, caller: &PublicKey) -> Vec<u8> {
@@ -93,16 +87,10 @@ fn write_pending(look: &Look<'_>, caller: &PublicKey) -> Vec<u8> {
     serde_json::to_vec(&answer).expect("a list of text is always JSON")
 }
 
-async fn to_sign(
-    State(app): State<App>,
-    sender: RequestSender,
-    tail: Tail,
-    _: Authenticated,
-) -> Result<Response, ApiError> {
-    let path = tail.parse()?;
-    let head = app.store.head();
-    let answer = app.sending.read(move || write_to_sign(&head, &path)).await??;
-    send_json(&app, answer, &sender).await
+async fn to_sign(Authenticated { question, .. }: Authenticated) -> Result<Response, ApiError> {
+    let (path, head) = (question.path()?, question.app.store.head());
+    let answer = question.app.sending.read(move || write_to_sign(&head, &path)).await??;
+    question.send_json(answer).await
 }
 
 fn write_to_sign(head: &Head, path: &RepoPath) -> Result<Bytes, ApiError> {
@@ -115,23 +103,19 @@ fn write_to_sign(head: &Head, path: &RepoPath) -> Result<Bytes, ApiError> {
     Ok(serde_json::to_vec(&answer).expect("text by text is always JSON").into())
 }
 
-async fn submit(State(app): State<App>, request: Authenticated) -> Result<Json<SignedResponse>, ApiError> {
+async fn submit(request: Authenticated) -> Result<Json<SignedResponse>, ApiError> {
     let body = SignaturesBody::parse(&request.body)?;
-    observe::note(RequestFact::File, &body.file_path);
-    app.blocks.check(&[&request.caller, &body.public_key], &body.file_path)?;
-    let prepared = body.prepare(&*app.store.head());
-    let signed = request.change(&app, move |head, now| sign::sign_prepared(head, &prepared, now)).await?;
+    request.check_blocks(&[&request.caller, &body.public_key], &body.file_path)?;
+    let prepared = body.prepare(&*request.question.app.store.head());
+    let signed = request.change(move |head, now| sign::sign_prepared(head, &prepared, now)).await?;
     Ok(Json(SignedResponse { is_complete: signed.is_complete, waits_until: signed.waits_until }))
 }
 
 async fn status(
-    State(app): State<App>,
-    tail: Tail,
-    request: Authenticated,
+    Authenticated { question, caller, .. }: Authenticated,
 ) -> Result<Json<StatusResponse>, ApiError> {
-    let path = tail.parse()?;
-    let head = app.store.head();
-    let state = stored::file_status(&*head, &path, &request.caller)?;
+    let (path, head) = (question.path()?, question.app.store.head());
+    let state = stored::file_status(&*head, &path, &caller)?;
     Ok(Json(match stored::agreement(&*head, &path)? {
         Some(agreement) => StatusResponse::waiting(path, agreement.due_at),
         None => StatusResponse::new(path, state),

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::http::{HeaderMap, Uri};
-use axum::{body::Bytes, extract::State as AppState, response::Response};
+use axum::{body::Bytes, response::Response};
 use countersign_api::error_code::ErrorCode;
 use countersign_api::state::{DroppedReleases, LogAnswer, LogConsistency, StateDocument, StateResponse};
 use countersign_core::proof::{bundle::Staple, state::State, state::StateSubject};
@@ -14,11 +13,11 @@ use countersign_log::NoStaple;
 use countersign_store::Head;
 use serde_json::json;
 
-use crate::api::openapi::{Content, DescribedAnswer, Endpoint, Parameter, Section};
-use crate::api::routes::files::{JSON, describe_stored, file_not_found, matches_tag, not_modified, tagged};
-use crate::api::{openapi, routing::RouteTable, routing::Tail, state::App, state::ask};
+use crate::api::openapi::{Content, Endpoint, Parameter, Section};
+use crate::api::routes::files::{describe_stored, file_not_found, matches_tag, not_modified, tagged};
+use crate::api::routing::{JSON, Question, RouteTable};
+use crate::api::{openapi, state::App};
 use crate::http::{error::ApiError, request::Query, request::bad};
-use crate::limits::connections::RequestSender;
 
 /// How often the newest release can be revoked while a question for it is answered.
 const MOST_LOOKS: usize = 4;
@@ -39,36 +38,30 @@ pub(crate) fn routes() -> RouteTable {
             .takes(Parameter::query("newest", "The newest release of the project at the path: the highest complete version that no one has begun to revoke. `skipped` lists the higher versions that were passed over. If the project has no such release, the answer is about the project. With `tag`, this parameter changes nothing.", openapi::one_of(&["true"]), "true"))
             .takes(Parameter::query("history_after", "Leave out the entries of the history up to that of the signers file with this digest, which you have. If the history has no such entry, it is whole.", openapi::matching("^sha512:[0-9a-f]{128}$"), format!("sha512:{}", "0".repeat(128))))
             .takes(Parameter::query("log_size", "The size of the log that you have seen. `log.consistency` then proves that the staple is of the same log.", json!({ "type": "integer", "minimum": 0, "maximum": i64::MAX }), 7))
-            .takes(openapi::if_none_match())
+            .revalidated()
             .answers(describe_stored("the state").with_content(Content::of::<StateDocument<'_>>(&[("complete", "state")])))
-            .answers(DescribedAnswer::not_modified())
             .refuses(400, "invalid path or question", "path.400")
             .refuses(404, "no release and no project at the path", "status.404")
-            .can_fail("")
-            .can_be_busy()
-            .limited())
+            .with_large_answers())
 }
 
-async fn state(
-    AppState(app): AppState<App>,
-    sender: RequestSender,
-    tail: Tail,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
-    let (path, question) = (tail.parse()?, StateQuestion::parse(uri.query().unwrap_or_default())?);
-    let WrittenState { bytes, tag } = match question.wanted {
-        Wanted::Newest => find_newest(&app, &sender, path, question.known).await?,
-        wanted => {
-            let reader = Arc::clone(&app);
-            let read = move || read_state(&reader, &path, &wanted, question.known).map(WrittenState::of);
-            app.sending.read(read).await??
+async fn state(question: Question) -> Result<Response, ApiError> {
+    let (path, query) = (question.path()?, question.query(&["tag", "newest", "history_after", "log_size"])?);
+    let (is_for_newest, tag) = (query.is_for_newest()?, query.tag()?);
+    let known = Known::parse(&query)?;
+    let WrittenState { bytes, tag } = match tag {
+        // A release that is named is the only one with that name, and so the newest.
+        None if is_for_newest => find_newest(&question, path, known).await?,
+        tag => {
+            let app = Arc::clone(&question.app);
+            let read = move || read_state(&app, &path, tag.as_deref(), known).map(WrittenState::of);
+            question.app.sending.read(read).await??
         }
     };
-    if matches_tag(&headers, tag.as_bytes()) {
+    if matches_tag(&question.headers, tag.as_bytes()) {
         return Ok(not_modified(tag.as_bytes()));
     }
-    Ok(tagged(app.sending.answer(bytes, &sender).await?, JSON, tag.as_bytes()))
+    Ok(tagged(question.app.sending.answer(bytes, &question.sender).await?, JSON, tag.as_bytes()))
 }
 
 /// An answer in bytes, written beside the threads of connections: a history can have megabytes.
@@ -85,11 +78,6 @@ impl WrittenState {
     }
 }
 
-struct StateQuestion {
-    wanted: Wanted,
-    known: Known,
-}
-
 /// What the client has seen before.
 #[derive(Debug, Clone, Copy)]
 struct Known {
@@ -97,45 +85,31 @@ struct Known {
     log_size: Option<u64>,
 }
 
-#[derive(Debug, Clone)]
-enum Wanted {
-    /// What is at the path itself.
-    Path,
-    /// The release of the project with this tag, or in this directory.
-    Tag(String),
-    /// The newest release of the project (D77).
-    Newest,
-}
-
-impl StateQuestion {
-    fn parse(text: &str) -> Result<Self, ApiError> {
-        let query = Query::parse(text, &["tag", "newest", "history_after", "log_size"])?;
-        let wanted = match (query.is_for_newest()?, query.tag()?) {
-            // A release that is named is the only one with that name, and so the newest.
-            (_, Some(tag)) => Wanted::Tag(tag),
-            (true, None) => Wanted::Newest,
-            (false, None) => Wanted::Path,
-        };
+impl Known {
+    fn parse(query: &Query<'_>) -> Result<Self, ApiError> {
         let after = query.get("history_after").map(parse_digest).transpose();
         let log_size = query.get("log_size").map(str::parse).transpose();
-        let known = Known {
+        Ok(Self {
             history_after: after.map_err(bad("history_after"))?,
             log_size: log_size.map_err(bad("log_size"))?,
-        };
-        Ok(Self { wanted, known })
+        })
     }
 }
 
-fn read_state(app: &App, path: &RepoPath, wanted: &Wanted, known: Known) -> Result<StateResponse, ApiError> {
-    let find = |head: &Head| match wanted {
-        Wanted::Path | Wanted::Newest => StateSubject::find(head, path),
-        Wanted::Tag(tag) => StateSubject::find_tag(head, path, tag),
+/// Reads what is at the path, or the release of the project there with this tag, or in this directory.
+fn read_state(
+    app: &App,
+    path: &RepoPath,
+    tag: Option<&str>,
+    known: Known,
+) -> Result<StateResponse, ApiError> {
+    let find = |head: &Head| match tag {
+        None => StateSubject::find(head, path),
+        Some(tag) => StateSubject::find_tag(head, path, tag),
     };
-    let missing = || match wanted {
-        Wanted::Tag(tag) => {
-            ApiError::new(ErrorCode::FileNotFound, format!("Release not found: {tag} of {path}"))
-        }
-        Wanted::Path | Wanted::Newest => file_not_found(path),
+    let missing = || match tag {
+        None => file_not_found(path),
+        Some(tag) => ApiError::new(ErrorCode::FileNotFound, format!("Release not found: {tag} of {path}")),
     };
     let first = app.store.head();
     let before = find(&first).ok_or_else(missing)?;
@@ -150,8 +124,7 @@ fn read_state(app: &App, path: &RepoPath, wanted: &Wanted, known: Known) -> Resu
     let subject = find(&head).ok_or_else(missing)?;
     let staple = staple.filter(|_| subject == before);
     let mut state = State::gather(&*head, subject)?;
-    let (staple, mut log) = answer_of_log(app, &state, staple);
-    log.consistency = prove_consistency(app, staple.as_ref(), known.log_size);
+    let (staple, log) = answer_of_log(app, &state, staple, known.log_size);
     let history_after = known.history_after.filter(|known| state.leave_out(known));
     let drops = match &state.subject {
         StateSubject::Project(project) => DroppedReleases::of(&*head, project)?,
@@ -173,16 +146,19 @@ fn answer_of_log(
     app: &App,
     state: &State,
     staple: Option<Result<Staple, NoStaple>>,
+    seen: Option<u64>,
 ) -> (Option<Staple>, LogAnswer) {
-    let key = app.log.get().map(|log| log.key().clone());
-    let (staple, refusal) = match staple.filter(|_| state.evidence.is_some()) {
-        Some(Ok(staple)) => (Some(staple), None),
-        Some(Err(refusal)) => (None, Some(refusal)),
-        None => (None, None),
+    let (staple, refusal) = match staple.filter(|_| state.evidence.is_some()).transpose() {
+        Ok(staple) => (staple, None),
+        Err(refusal) => (None, Some(refusal)),
     };
-    let is_soon = matches!(refusal, Some(NoStaple::NotLogged { .. }));
-    let no_staple = refusal.map(|refusal| refusal.to_string());
-    (staple, LogAnswer { key, no_staple, is_soon, consistency: None })
+    let answer = LogAnswer {
+        key: app.log.get().map(|log| log.key().clone()),
+        is_soon: matches!(refusal, Some(NoStaple::NotLogged { .. })),
+        no_staple: refusal.map(|refusal| refusal.to_string()),
+        consistency: prove_consistency(app, staple.as_ref(), seen),
+    };
+    (staple, answer)
 }
 
 /// Proves that the log of a staple and the one that the client has seen are one log, whichever is larger.
@@ -194,24 +170,19 @@ fn prove_consistency(app: &App, staple: Option<&Staple>, seen: Option<u64>) -> O
 
 /// The release in this directory; of a project, its newest one, and which higher versions are not offered. The catalogue
 /// names it, and another head can show it.
-async fn find_newest(
-    app: &App,
-    sender: &RequestSender,
-    project: RepoPath,
-    known: Known,
-) -> Result<WrittenState, ApiError> {
+async fn find_newest(question: &Question, project: RepoPath, known: Known) -> Result<WrittenState, ApiError> {
     for _ in 0..MOST_LOOKS {
-        let (question, reader) = (project.clone(), Arc::clone(app));
-        let found = ask(app, sender, move |look| {
-            let index = layout::index_in(&question);
-            let newest = match reader.store.head().contains(&index) {
+        let (project, app) = (project.clone(), Arc::clone(&question.app));
+        let found = question.ask(move |look| {
+            let index = layout::index_in(&project);
+            let newest = match app.store.head().contains(&index) {
                 true => None,
-                false => look.newest_release_of(&question).releases.into_iter().next(),
+                false => look.newest_release_of(&project).releases.into_iter().next(),
             };
-            let skipped = look.skipped_above(&question, newest.as_ref());
+            let skipped = look.skipped_above(&project, newest.as_ref());
             let is_none = newest.is_none();
-            let subject = newest.map_or_else(|| question.clone(), |newest| newest.index_path);
-            let answer = read_state(&reader, &subject, &Wanted::Newest, known)?;
+            let subject = newest.map_or_else(|| project.clone(), |newest| newest.index_path);
+            let answer = read_state(&app, &subject, None, known)?;
             // Without any, what is at the path itself is shown.
             let evidence = answer.state.evidence.as_ref();
             let is_complete = is_none || evidence.is_some_and(|evidence| evidence.revocation.is_none());

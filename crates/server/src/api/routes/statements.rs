@@ -1,16 +1,18 @@
 //! What keys say of a release or of pending signers: they withdraw, object, rebuild, revoke and veto.
 
-use axum::{Json, extract::State, http::StatusCode};
+use axum::{Json, http::StatusCode};
 use countersign_api::answers::{ChangedResponse, RebuildResponse, RevokedResponse, VetoedResponse};
 use countersign_api::requests::{
     ObjectBody, RebuildBody, RevokeBody, SignedStatement, VetoBody, WithdrawBody,
 };
 use countersign_core::documents::{signed_request::Withdrawal, statement::StatementKind};
-use countersign_core::rules::{decide, decide::proposal::MAX_DOCUMENT_LEAD_MINUTES};
+use countersign_core::rules::decide::proposal::MAX_DOCUMENT_LEAD_MINUTES;
+use countersign_core::rules::decide::{rebuild, statement, withdraw};
 use countersign_core::values::bounds::{REASON_CHARS, REBUILD_BYTES, VETO_BYTES};
 use countersign_core::values::{shown::shown_bytes, shown::shown_count, wire::routes as paths};
+use countersign_store::Head;
 
-use crate::api::{auth::Authenticated, openapi::Endpoint, openapi::Section, routing::RouteTable, state::App};
+use crate::api::{auth::Authenticated, openapi::Endpoint, openapi::Section, routing::RouteTable};
 use crate::{http::error::ApiError, operate::observe, operate::observe::RequestFact};
 
 pub(crate) fn routes() -> RouteTable {
@@ -114,20 +116,15 @@ pub(crate) fn routes() -> RouteTable {
             .can_fail(""))
 }
 
-async fn withdraw(State(app): State<App>, request: Authenticated) -> Result<Json<ChangedResponse>, ApiError> {
+async fn withdraw(request: Authenticated) -> Result<Json<ChangedResponse>, ApiError> {
     let withdrawal = Withdrawal::of(request.to_signed_request()?)?;
-    let file = &withdrawal.body.file_path;
-    observe::note(RequestFact::File, file);
-    app.blocks.check(&[&request.caller], file)?;
-    request.change(&app, move |head, _| decide::withdraw::withdraw(head, &withdrawal)).await?;
+    request.check_blocks(&[&request.caller], &withdrawal.body.file_path)?;
+    request.change(move |head, _| withdraw::withdraw(head, &withdrawal)).await?;
     Ok(Json(ChangedResponse::new("Release withdrawn. Its path is free again.")))
 }
 
-async fn revoke(
-    State(app): State<App>,
-    request: Authenticated,
-) -> Result<(StatusCode, Json<RevokedResponse>), ApiError> {
-    let revoked = state(&app, &request, StatementKind::Revocation).await?;
+async fn revoke(request: Authenticated) -> Result<(StatusCode, Json<RevokedResponse>), ApiError> {
+    let revoked = state(&request, StatementKind::Revocation).await?;
     let (status, message) = match revoked {
         true => (StatusCode::OK, "File revoked successfully".to_owned()),
         false => (StatusCode::ACCEPTED, "Revocation recorded. More signatures are required.".to_owned()),
@@ -135,11 +132,8 @@ async fn revoke(
     Ok((status, Json(RevokedResponse { success: true, message, revoked })))
 }
 
-async fn veto(
-    State(app): State<App>,
-    request: Authenticated,
-) -> Result<(StatusCode, Json<VetoedResponse>), ApiError> {
-    let vetoed = state(&app, &request, StatementKind::Veto).await?;
+async fn veto(request: Authenticated) -> Result<(StatusCode, Json<VetoedResponse>), ApiError> {
+    let vetoed = state(&request, StatementKind::Veto).await?;
     let (status, message) = match vetoed {
         true => (StatusCode::OK, "The pending signers are vetoed and gone.".to_owned()),
         false => (StatusCode::ACCEPTED, "Veto recorded. More signatures are required.".to_owned()),
@@ -147,43 +141,35 @@ async fn veto(
     Ok((status, Json(VetoedResponse { success: true, message, vetoed })))
 }
 
-async fn object(State(app): State<App>, request: Authenticated) -> Result<Json<ChangedResponse>, ApiError> {
-    let stands = state(&app, &request, StatementKind::Objection).await?;
+async fn object(request: Authenticated) -> Result<Json<ChangedResponse>, ApiError> {
+    let stands = state(&request, StatementKind::Objection).await?;
     Ok(Json(ChangedResponse::new(if stands { "Objection recorded" } else { "Objection taken back" })))
 }
 
-async fn rebuild(State(app): State<App>, request: Authenticated) -> Result<Json<RebuildResponse>, ApiError> {
-    Ok(Json(RebuildResponse::new(state(&app, &request, StatementKind::Rebuild).await?)))
+async fn rebuild(request: Authenticated) -> Result<Json<RebuildResponse>, ApiError> {
+    Ok(Json(RebuildResponse::new(state(&request, StatementKind::Rebuild).await?)))
 }
 
 /// Records a statement, and says whether it is in force.
-async fn state(app: &App, request: &Authenticated, kind: StatementKind) -> Result<bool, ApiError> {
-    let statement = SignedStatement::parse(kind, &request.body)?;
-    observe::note(RequestFact::File, &statement.file_path);
-    let keys = [&request.caller, &statement.public_key];
-    match kind {
+async fn state(request: &Authenticated, kind: StatementKind) -> Result<bool, ApiError> {
+    let said = SignedStatement::parse(kind, &request.body)?;
+    let keys = [&request.caller, &said.public_key];
+    if kind == StatementKind::Veto {
+        observe::note(RequestFact::File, &said.file_path);
         // A block of the project holds the signers back, and does not take the veto from its masters (D173).
-        StatementKind::Veto => app.blocks.check_keys(&keys)?,
-        StatementKind::Revocation | StatementKind::Objection | StatementKind::Rebuild => {
-            app.blocks.check(&keys, &statement.file_path)?;
-        }
+        request.question.app.blocks.check_keys(&keys)?;
+    } else {
+        request.check_blocks(&keys, &said.file_path)?;
     }
-    let stated = match kind {
+    let decide = match kind {
         StatementKind::Revocation => {
             let signed = request.to_signed_request()?;
-            request
-                .change(app, move |head, now| decide::statement::revoke(head, &statement, &signed, now))
-                .await?
+            let revoke = move |head: &Head, now| statement::revoke(head, &said, &signed, now);
+            return Ok(request.change(revoke).await?.in_force);
         }
-        StatementKind::Veto => {
-            request.change(app, move |head, now| decide::statement::veto(head, &statement, now)).await?
-        }
-        StatementKind::Objection => {
-            request.change(app, move |head, now| decide::statement::object(head, &statement, now)).await?
-        }
-        StatementKind::Rebuild => {
-            request.change(app, move |head, now| decide::rebuild::rebuild(head, &statement, now)).await?
-        }
+        StatementKind::Veto => statement::veto,
+        StatementKind::Objection => statement::object,
+        StatementKind::Rebuild => rebuild::rebuild,
     };
-    Ok(stated.in_force)
+    Ok(request.change(move |head, now| decide(head, &said, now)).await?.in_force)
 }

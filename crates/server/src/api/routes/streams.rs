@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::http::header::{CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
-use axum::{body::Body, extract::State, response::IntoResponse, response::Response};
+use axum::http::{HeaderName, HeaderValue, Method};
+use axum::{body::Body, response::IntoResponse, response::Response};
 use countersign_api::event::EventKind;
 use countersign_core::values::{
     bounds::JOURNAL_WAIT_SECONDS, shown::shown_bytes, wire, wire::routes as paths,
@@ -15,11 +15,10 @@ use crate::api::openapi::{
     CACHE_CONTROL, Content, DescribedAnswer, EXAMPLE_COMMIT, EXAMPLE_INDEX, EXAMPLE_PROJECT, Endpoint,
     Header, Parameter, Section, matching,
 };
-use crate::api::{openapi, routing::RouteTable, state::App};
+use crate::api::{openapi, routing::Question, routing::RouteTable};
 use crate::events::journal::{CommitNews, FollowRequest, MIN_BYTES_PER_SECOND, not_in_history};
 use crate::events::{EventSource, ListenRequest, Listener, journal, not_kept, stream_of};
-use crate::http::{error::ApiError, request::Query, request::parse_commit_id};
-use crate::limits::connections::RequestSender;
+use crate::http::{error::ApiError, request::parse_commit_id};
 
 const COMMIT: HeaderName = HeaderName::from_static(wire::HEADER_COMMIT);
 
@@ -91,13 +90,8 @@ data 3
 
 ";
 
-async fn listen(
-    State(app): State<App>,
-    sender: RequestSender,
-    method: Method,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
+async fn listen(method: Method, question: Question) -> Result<Response, ApiError> {
+    let Question { app, sender, headers, uri } = question;
     let request = ListenRequest::parse(uri.query().unwrap_or_default(), &headers)?;
     // A request for the head alone listens to nothing, so it takes no one's place.
     if method == Method::HEAD {
@@ -112,8 +106,8 @@ async fn listen(
     Ok(Listener::start(source, request, &sender).await?.into_response())
 }
 
-async fn follow(State(app): State<App>, sender: RequestSender, uri: Uri) -> Result<Response, ApiError> {
-    let query = Query::parse(uri.query().unwrap_or_default(), &["after", "wait"])?;
+async fn follow(question: Question) -> Result<Response, ApiError> {
+    let (query, Question { app, sender, .. }) = (question.query(&["after", "wait"])?, &question);
     let after = query.get("after").map(|text| parse_commit_id("after", text)).transpose()?;
     let wait = query.get("wait").map(parse_seconds).transpose()?.unwrap_or_default();
     let request = FollowRequest { after, wait };
