@@ -10,12 +10,10 @@ use crate::args::VetoArgs;
 use crate::client::session::{Reader, Session};
 use crate::client::targets::{ReleaseName, Target};
 use crate::client::{now, state::due_text, state::find_due, submission::Submitted};
-use crate::commands::sign;
-use crate::commands::statements::{
-    StatementCommand, SubmittedStatement, choose_request, describe_signed, find_begun, say_begun,
-};
-use crate::evidence::{carried::mark_done, proof::Network, review::describe_changes};
-use crate::words::{error::CliError, error::REASON_HINT, output::Several};
+use crate::commands::statements::{StatementCommand, choose_request, describe_signed, find_begun, say_begun};
+use crate::commands::{sign, statements};
+use crate::evidence::{proof::Network, review::describe_changes};
+use crate::words::{error::CliError, error::REASON_HINT};
 
 const QUESTION: &str = "Veto these signers?";
 const VETO: StatementCommand = StatementCommand {
@@ -36,7 +34,8 @@ const VETO: StatementCommand = StatementCommand {
 pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliError> {
     if let Some(file) = &args.carried.submit {
         let (several, done) = VETO.submit(session, file).await?;
-        return report_submitted(several, &done);
+        let vetoes: Vec<Value> = done.iter().map(|done| done.json("vetoed")).collect();
+        return several.finish("", json!({"vetoes": vetoes}));
     }
     if let Some(signed) = VETO.sign_carried(session, &args.carried) {
         return signed;
@@ -59,7 +58,7 @@ pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliErr
     }
     let you = session.public_key_of(Some(path), &state.listed_keys()?)?;
     let done = |text: &str, vetoed: bool| {
-        session.output.result(text, &json!({"project_id": project.as_str(), "vetoed": vetoed}))
+        session.output.result(text, &json!({"project_id": project, "vetoed": vetoed}))
     };
     if to_veto.signed.contains(&you) {
         let progress = say_begun(state, path).unwrap_or_default();
@@ -67,9 +66,7 @@ pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliErr
     }
     VETO.check_key(&to_veto, &you)?;
     let lines = describe(session, &request, &to_veto, Network::Online);
-    session.confirm(&lines.join("\n"), QUESTION)?;
-    let key = session.key(Some(path), &state.listed_keys()?).map_err(|error| state.naming_keys(error))?;
-    let statement = to_veto.sign(key.public_key(), |digest| key.sign(digest))?;
+    let (key, statement) = statements::sign(session, &target, &to_veto, &lines, QUESTION)?;
     let is_vetoed = client.submit_statement(&key, &statement).await?.answer;
     let mut text = say_done(project.as_str(), &client.address(), is_vetoed);
     if !is_vetoed && let Ok(state) = client.state_at(path).await {
@@ -153,19 +150,6 @@ fn describe(
     lines
 }
 
-fn report_submitted(several: Several, done: &[SubmittedStatement]) -> Result<(), CliError> {
-    let mut vetoes: Vec<Value> = Vec::new();
-    for SubmittedStatement { statement, submitted, .. } in done {
-        let value = json!({
-            "project_id": project_of(&statement.file_path)?.as_str(),
-            "public_key": statement.public_key.to_string(),
-            "vetoed": submitted.answer,
-        });
-        vetoes.push(mark_done(value, submitted.was_done));
-    }
-    several.finish("", json!({"vetoes": vetoes}))
-}
-
 fn say_done(project: &str, server: &str, is_vetoed: bool) -> String {
     if is_vetoed {
         return format!("Vetoed on {server}: the proposed signers of {project} are gone");
@@ -190,13 +174,7 @@ fn not_vetoed(error: ToStateError) -> CliError {
         ToStateError::Document { error: fault, .. } if fault.field == "veto" => {
             CliError::usage("this is not a valid veto", REASON_HINT).because(error)
         }
-        ToStateError::Document { .. }
-        | ToStateError::OtherProposal
-        | ToStateError::OtherFile { .. }
-        | ToStateError::NotRevocable(_)
-        | ToStateError::NotARelease(_)
-        | ToStateError::NotBegun
-        | ToStateError::Subject(_) => CliError::unverified(
+        _ => CliError::unverified(
             "the veto that is shown cannot be signed",
             "nothing was signed: the server lies or is broken, or the file was changed on the way. \
              Your own --reason begins another one",
