@@ -126,7 +126,7 @@ fn refuse_arguments(error: &clap::Error) -> ExitCode {
 }
 
 fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliError> {
-    use crate::commands::{propose::ProposalKind, *};
+    use crate::commands::*;
     let confirmation = global.confirmation();
     match command {
         Command::Serve(mut given) => {
@@ -164,12 +164,10 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
         Command::Bundle(args) => ask(global, output, async |session| staple::bundle(session, &args).await),
         Command::Export(args) => ask(global, output, async |session| export::run(session, &args).await),
         Command::Staple(args) => ask(global, output, async |session| staple::staple(session, &args).await),
-        Command::Register(args) => ask(global, output, async |session| {
-            propose::run(session, &args, ProposalKind::Registration).await
-        }),
-        Command::Update(args) => {
-            ask(global, output, async |session| propose::run(session, &args, ProposalKind::Update).await)
+        Command::Register(args) => {
+            ask(global, output, async |session| propose::register(session, &args).await)
         }
+        Command::Update(args) => ask(global, output, async |session| propose::update(session, &args).await),
         Command::Release(args) => ask(global, output, async |session| release::run(session, &args).await),
         Command::Pending(args) => ask(global, output, async |session| pending::run(session, &args).await),
         Command::Sign(args) => ask(global, output, async |session| sign::run(session, &args).await),

@@ -17,7 +17,7 @@ use countersign_forge::pages::{ProjectPages, ReleaseAddress};
 use countersign_forge::url::parse_http_url;
 use countersign_server::web::links;
 use indicatif::ProgressBar;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::client::targets::{FORMS, NamedTag, ReleaseName, ServerPath};
 use crate::client::{ServerCall, ServerClient, session::Reader, session::Session, state::Shown};
@@ -35,21 +35,19 @@ pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), Cli
             false => confirm_replacement(session, &signed, shown)?,
             // A registrar replaces nothing, so that it may ask (D105). A signer would.
             true if is_registrar(session, &signed)? => {}
-            true if shown == ShownFiles::Other => return Err(registered_otherwise(&signed.path)),
-            true => return show_registered(session, args, &client, &signed.path),
+            true => return show_registered(session, args, &client, &signed.path, shown),
         }
     }
     let key =
         session.key(release_path.as_ref(), &session.listed_keys(&client, release_path.as_ref()).await?)?;
     let answer = match (register(session, &client, &key, &body).await, locate_index(&body)) {
-        (Err(error), Some(path)) if is_registered(&error) => {
+        // Exactly these files are registered, or a complete release is.
+        (Err(error), Some(path)) if error.code() == Some(ErrorCode::ReleaseRegistered) => {
             if !args.if_needed {
                 return Err(explain_conflict(&client, &path, error).await);
             }
-            if compare(&client.state_at(&path).await?, &body, &path).await? == ShownFiles::Other {
-                return Err(registered_otherwise(&path));
-            }
-            return show_registered(session, args, &client, &path);
+            let shown = compare(&client.state_at(&path).await?, &body, &path).await?;
+            return show_registered(session, args, &client, &path, shown);
         }
         (answer, _) => answer?,
     };
@@ -180,16 +178,7 @@ async fn show_new(
     let progress = described.map_or("waits for signatures".to_owned(), |described| described.progress());
     text.push_str(&format!("\nIt {progress}, each with `countersign sign {shown}`"));
     let dropped = replaced.map(|replaced| json!({"signatures": replaced.signatures}));
-    let page = page_of(client, &path);
-    text.push_str(&format!("\nIts page: {page}"));
-    args.outputs.append(&[("INDEX", path.as_str()), ("PAGE", &page)])?;
-    let value = json!({"index_file_path": path.as_str(), "page": page, "replaced": dropped});
-    session.output.result(&text, &value)
-}
-
-/// Whether the server refused because the same files are registered, or a complete release is.
-fn is_registered(error: &CliError) -> bool {
-    error.code() == Some(ErrorCode::ReleaseRegistered)
+    report(session, args, client, &path, &text, json!({"replaced": dropped}))
 }
 
 /// The answer to whether the files to register are those that an index lists.
@@ -225,16 +214,6 @@ async fn read_checksums(urls: &[String]) -> Option<Vec<PublishedFile>> {
     Some(source.list_files(checksums))
 }
 
-/// `--if-needed` is for what is registered already, and this is something else (D182).
-fn registered_otherwise(path: &RepoPath) -> CliError {
-    CliError::other(
-        format!("{path} is registered with other files than the checksums files list now"),
-        "a changed release needs a directory of its own; while it still collects signatures, `countersign release` \
-         without --if-needed replaces it",
-    )
-    .with_detail("conflict", json!("other_files"))
-}
-
 /// The server has one code for three cases. What it shows says which one it is.
 async fn explain_conflict(client: &ServerClient, path: &RepoPath, error: CliError) -> CliError {
     const NEXT: &str = "another version needs a tag or directory of its own";
@@ -259,23 +238,40 @@ async fn explain_conflict(client: &ServerClient, path: &RepoPath, error: CliErro
         .with_request_id(error.request_id.as_deref())
 }
 
+/// Reports what is registered already, which `--if-needed` is for. It is not for other files (D182).
 fn show_registered(
     session: &Session,
     args: &ReleaseArgs,
     client: &ServerClient,
     path: &RepoPath,
+    files: ShownFiles,
 ) -> Result<(), CliError> {
-    let page = page_of(client, path);
-    args.outputs.append(&[("INDEX", path.as_str()), ("PAGE", &page)])?;
-    let text = format!("Registered before: {path} on {}\nIts page: {page}", client.address());
-    let value =
-        json!({"index_file_path": path.as_str(), "page": page, "replaced": null, "was_registered": true});
-    session.output.result(&text, &value)
+    if files == ShownFiles::Other {
+        return Err(CliError::other(
+            format!("{path} is registered with other files than the checksums files list now"),
+            "a changed release needs a directory of its own; while it still collects signatures, `countersign release` \
+             without --if-needed replaces it",
+        )
+        .with_detail("conflict", json!("other_files")));
+    }
+    let text = format!("Registered before: {path} on {}", client.address());
+    report(session, args, client, path, &text, json!({"replaced": null, "was_registered": true}))
 }
 
-/// Says where people see the release, and how to sign it.
-fn page_of(client: &ServerClient, path: &RepoPath) -> String {
-    format!("{}{}", client.address(), links::page(path))
+/// Reports what is registered, with its page: there people see the release, and how to sign it.
+fn report(
+    session: &Session,
+    args: &ReleaseArgs,
+    client: &ServerClient,
+    path: &RepoPath,
+    text: &str,
+    mut value: Value,
+) -> Result<(), CliError> {
+    let page = format!("{}{}", client.address(), links::page(path));
+    args.outputs.append(&[("INDEX", path.as_str()), ("PAGE", &page)])?;
+    value["index_file_path"] = json!(path);
+    value["page"] = json!(page);
+    session.output.result(&format!("{text}\nIts page: {page}"), &value)
 }
 
 /// An index that collects, and has signatures or statements of builders.
