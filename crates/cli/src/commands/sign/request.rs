@@ -32,10 +32,6 @@ pub(super) fn state_text(is_complete: bool, waits_until: Option<Timestamp>) -> S
     }
 }
 
-pub(super) fn say_signed(path: &RepoPath, at: Timestamp, state: &str) -> String {
-    format!("You signed {path} on {}: {state}", when_text(at))
-}
-
 /// What a server shows of a file to sign.
 pub(crate) struct Gathered {
     pub(crate) request: SigningRequest,
@@ -45,13 +41,11 @@ pub(crate) struct Gathered {
 
 impl Gathered {
     pub(super) fn open(&self) -> Result<&SigningRequest, CliError> {
+        let path = &self.request.path;
         if self.is_complete {
             return Err(CliError::other(
-                format!("{} is complete already", self.request.path),
-                format!(
-                    "nothing is left to sign; `countersign status {}` shows who has signed",
-                    self.request.path
-                ),
+                format!("{path} is complete already"),
+                format!("nothing is left to sign; `countersign status {path}` shows who has signed"),
             ));
         }
         Ok(&self.request)
@@ -85,8 +79,7 @@ impl Signing<'_> {
         network: Network,
     ) -> Result<Option<Reviewed>, CliError> {
         let Self { session, args, you, shown, .. } = *self;
-        let to_sign = check(request)?;
-        check_trust(&to_sign, network)?;
+        let to_sign = check_trusted(request, network)?;
         check_asked(&to_sign, &you)?;
         let format = self.format_of(&to_sign);
         let formats = choose_formats(session, args, &to_sign, format)?;
@@ -190,16 +183,27 @@ impl Signing<'_> {
         ))
     }
 
-    /// Says that you signed a file before, and what a repeated `sign` found out about it.
-    pub(super) fn say_again(&self, said: &str, comparison: Option<&Comparison>) {
-        let output = self.session.output;
-        output.line(said);
-        if let Some(comparison) = comparison {
+    /// Says that you signed a file before, and what a repeated `sign` finds out about it. `stored`: your signatures for
+    /// other programs, if a server says which there are.
+    pub(super) fn look_again(
+        &self,
+        request: &SigningRequest,
+        at: Timestamp,
+        state: &str,
+        stored: Option<&FormatTexts>,
+        is_complete: bool,
+    ) -> Result<Option<Comparison>, CliError> {
+        let (output, path) = (self.session.output, &request.path);
+        let comparison = self.compare_again(request)?;
+        self.check_formats(&format!("you signed {path} before"), path, stored, is_complete)?;
+        output.line(&format!("You signed {path} on {}: {state}", when_text(at)));
+        if let Some(comparison) = &comparison {
             output.line(&describe_comparison(comparison, output).join("\n"));
         }
         if !self.args.also.is_empty() {
             output.line("  also       your signatures for other programs are there");
         }
+        Ok(comparison)
     }
 }
 
@@ -235,9 +239,10 @@ pub(super) fn check_asked(to_sign: &ToSign, you: &PublicKey) -> Result<(), CliEr
     if to_sign.accepted_signers().contains(you) {
         return Ok(());
     }
+    let path = to_sign.path();
     Err(CliError::other(
-        format!("{you} is not asked to sign {}", to_sign.path()),
-        format!("check --key; `countersign status {}` shows who is", to_sign.path()),
+        format!("{you} is not asked to sign {path}"),
+        format!("check --key; `countersign status {path}` shows who is"),
     ))
 }
 
@@ -276,22 +281,24 @@ fn not_signed(
     .because(reason)
 }
 
+/// A request that was read as what it must be, and continues what this computer has accepted.
+pub(crate) fn check_trusted(request: &SigningRequest, network: Network) -> Result<ToSign, CliError> {
+    let to_sign = check(request)?;
+    check_trust(&to_sign, network)?;
+    Ok(to_sign)
+}
+
 /// A signer who has met the project before must be shown the same past.
-pub(super) fn check_trust(to_sign: &ToSign, network: Network) -> Result<(), CliError> {
+fn check_trust(to_sign: &ToSign, network: Network) -> Result<(), CliError> {
     let store = TrustFile::locate()?.read()?;
     match to_sign.chain() {
         Some(chain) => {
             let pin = proof::check_pin(&store, chain, network)?;
             match pin.and_then(|pin| pin.revocation_of(to_sign.path(), to_sign.digest())) {
                 Some(seen) => {
+                    let (path, project) = (to_sign.path(), to_sign.project());
                     let note = ", as this computer has seen before";
-                    Err(proof::revoked_error(
-                        to_sign.path(),
-                        to_sign.project(),
-                        &seen.reason,
-                        seen.revoked_at,
-                        note,
-                    ))
+                    Err(proof::revoked_error(path, project, &seen.reason, seen.revoked_at, note))
                 }
                 None => Ok(()),
             }
@@ -312,7 +319,7 @@ fn compare(
 ) -> Result<Option<Comparison>, CliError> {
     match (&args.files, subject) {
         (Some(dir), Subject::Release { index, .. }) => comparison::compare(index, dir, for_openpgp).map(Some),
-        (Some(_) | None, Subject::Release { .. } | Subject::Proposal { .. }) => Ok(None),
+        _ => Ok(None),
     }
 }
 
@@ -347,8 +354,7 @@ fn choose_formats(
     let (asked, unfit): (Vec<OtherFormat>, Vec<_>) =
         to_sign.asked_formats().iter().partition(|format| format.is_for(key));
     if !unfit.is_empty() {
-        let names: Vec<&str> = unfit.iter().map(|format| format.name()).collect();
-        let names = names.join(" and ");
+        let names = unfit.iter().map(|format| format.name()).collect::<Vec<_>>().join(" and ");
         session.output.note(&format!("Your key is a FIDO key, which cannot sign for {names}."));
     }
     let formats: BTreeSet<OtherFormat> = asked.into_iter().chain(args.also.iter().copied()).collect();
@@ -422,10 +428,8 @@ pub(super) fn export(
         let request = gathered.open()?;
         check(request).map(|_| request.clone())
     };
-    let requests = gathered
-        .iter()
-        .filter_map(|(target, gathered)| several.keep_later(target.path.as_str(), open(gathered)));
-    let requests: Vec<SigningRequest> = requests.collect();
+    let keep = |(target, gathered): &(Target, _)| several.keep_later(target.path.as_str(), open(gathered));
+    let requests: Vec<SigningRequest> = gathered.iter().filter_map(keep).collect();
     if requests.is_empty() {
         return several.finish("", json!({}));
     }
@@ -460,14 +464,7 @@ pub(super) fn sign(session: &Session, args: &SignArgs, file: &Path, output: &Pat
             open.push(request);
             continue;
         };
-        let compared = signing.compare_again(request);
-        let looked = compared.and_then(|compared| {
-            let why = format!("you signed {} before", request.path);
-            signing.check_formats(&why, &request.path, None, false)?;
-            let said = say_signed(&request.path, at, &state_text(false, None));
-            signing.say_again(&said, compared.as_ref());
-            Ok(())
-        });
+        let looked = signing.look_again(request, at, &state_text(false, None), None, false);
         several.keep(request.path.as_str(), looked);
     }
     if open.is_empty() {
@@ -505,14 +502,11 @@ pub(super) async fn submit(session: &Session, file: &Path) -> Result<(), CliErro
         Ok((answer.is_complete, was_done))
     };
     let (several, done) = submit_all(session, &bodies, |body| &body.file_path, submit).await;
-    let signed = done.iter().map(|(body, _, (is_complete, was_done))| {
-        let value = json!({
-            "file_path": body.file_path.as_str(),
-            "public_key": body.public_key.to_string(),
-            "is_complete": is_complete,
-        });
+    let json = |(body, _, (is_complete, was_done)): &(&SignaturesBody, _, _)| {
+        let SignaturesBody { file_path, public_key, .. } = body;
+        let value = json!({"file_path": file_path, "public_key": public_key, "is_complete": is_complete});
         mark_done(value, *was_done)
-    });
-    let signed: Vec<Value> = signed.collect();
+    };
+    let signed: Vec<Value> = done.iter().map(json).collect();
     several.finish("", json!({"signed": signed}))
 }
