@@ -63,7 +63,7 @@ fn show_vetoed(session: &Session, target: &Target, args: &StatusArgs) -> Result<
     let said = vetoed_text(&vetoed);
     let text = format!("{name}: {} {said}. Nothing is pending now", session.output.bad("vetoed"));
     let mut value = vetoed_json(&vetoed);
-    value["file_path"] = json!(path.as_str());
+    value["file_path"] = json!(path);
     value["is_complete"] = json!(false);
     value["vetoed"] = json!(true);
     session.output.answer(&session.output.list(&text), &value)
@@ -79,15 +79,13 @@ fn show_withdrawn(session: &Session, target: &Target, args: &StatusArgs) -> Resu
     let mut text = format!("{name}: {} {said}", session.output.strong("withdrawn"));
     let described = describe_withdrawal(&shown.files, path).map_err(|error| shown.unusable(error))?;
     let earlier = described.map(|described| described.objections).unwrap_or_default();
-    for line in describe_earlier_objections(&earlier, None) {
-        text += &format!("\n  {line}");
-    }
+    text.extend(describe_earlier_objections(&earlier, None).iter().map(|line| format!("\n  {line}")));
     let value = json!({
-        "file_path": path.as_str(),
+        "file_path": path,
         "is_complete": false,
         "withdrawn": true,
         "reason": withdrawal.body.reason,
-        "withdrawn_by": withdrawal.request.public_key.to_string(),
+        "withdrawn_by": withdrawal.request.public_key,
         "withdrawn_at": withdrawal.request.timestamp,
         "earlier_objections": earlier_objections_json(&earlier),
     });

@@ -152,12 +152,13 @@ fn pair_whole<'a>(
         return Ok(pairs);
     }
     let names = missing.iter().take(10).copied().collect::<Vec<_>>().join(", ");
+    let (path, names) = (&artifact.path, shown_text(&names));
     Err(CliError::unverified(
         match missing.len() {
-            1 => format!("1 file of {} is not here: {}", artifact.path, shown_text(&names)),
-            count => format!("{count} files of {} are not here: {}", artifact.path, shown_text(&names)),
+            1 => format!("1 file of {path} is not here: {names}"),
+            count => format!("{count} files of {path} are not here: {names}"),
         },
-        format!("`countersign download {} -o DIR` fetches and verifies all of them", artifact.path),
+        format!("`countersign download {path} -o DIR` fetches and verifies all of them"),
     ))
 }
 
@@ -178,8 +179,8 @@ async fn verify_by_digest(session: &Session, args: &VerifyArgs, files: &[GivenFi
         match find_by_digest(session, args, &clients, path).await {
             Ok(listings) => {
                 let (listing, also_in) = choose_project(session, args, path, listings)?;
-                let Listing { client, index, project, .. } = listing;
-                let files = FoundFiles { client, project, also_in, paths: Vec::new() };
+                let index = listing.index.clone();
+                let files = FoundFiles { listing, also_in, paths: Vec::new() };
                 releases.entry(index).or_insert(files).paths.push(path.clone());
             }
             Err(error) => failed.push(FailedFiles { paths: vec![path.clone()], error }),
@@ -187,10 +188,10 @@ async fn verify_by_digest(session: &Session, args: &VerifyArgs, files: &[GivenFi
     }
     let several = files.len() > 1;
     let mut reports: Vec<Value> = Vec::new();
-    for (index, FoundFiles { client, project, also_in, paths }) in releases {
+    for (index, FoundFiles { listing, also_in, paths }) in releases {
         let accepted = async {
-            confirm_first_use(session, args, &index, &project, &also_in)?;
-            let mut found = FoundEvidence::at(&client, &index).await?;
+            confirm_first_use(session, args, &listing, &also_in)?;
+            let mut found = FoundEvidence::at(&listing.client, &index).await?;
             found.accept(session, &args.proof, given_staple(args)?).await
         };
         let verified = match accepted.await {
@@ -275,8 +276,7 @@ fn finish(
 
 /// Files of one release, which was found by their digests.
 struct FoundFiles {
-    client: ServerClient,
-    project: RepoPath,
+    listing: Listing,
     /// The other projects that list one of the files.
     also_in: Vec<AlsoIn>,
     paths: Vec<PathBuf>,
@@ -398,8 +398,7 @@ fn choose_project(
 fn confirm_first_use(
     session: &Session,
     args: &VerifyArgs,
-    index: &RepoPath,
-    project: &RepoPath,
+    Listing { index, project, .. }: &Listing,
     also_in: &[AlsoIn],
 ) -> Result<(), CliError> {
     let is_named = args.project.is_some() || args.proof.signers_digest.is_some();
