@@ -8,7 +8,6 @@ use countersign_explain::words::{Doubts, rebuilt_files_text, rule_text, shown_ur
 use countersign_explain::{describe::proposal::VetoedProposal, progress::Names};
 use serde_json::{Value, json};
 
-use crate::args::StatusArgs;
 use crate::client::state::{Shown, find_vetoed, vetoed_json, vetoed_text};
 use crate::client::{session::Session, targets::Target};
 use crate::commands::catalogue::{ReleaseListing, list_doubts};
@@ -19,8 +18,11 @@ use crate::words::{error::CliError, output::Output, table::People, table::when_t
 /// How many open releases are named.
 const MOST_OPEN: usize = 10;
 
-pub(super) async fn show(session: &Session, target: &Target, args: &StatusArgs) -> Result<(), CliError> {
-    let Target { client, path, shown } = target;
+/// The state of the signers for programs, and what is said of the project to people and to programs.
+pub(super) async fn find(
+    session: &Session,
+    Target { client, path, shown }: &Target,
+) -> Result<(&'static str, String, Value), CliError> {
     let project = shown.project();
     let standing = ProjectStanding {
         shown,
@@ -29,10 +31,9 @@ pub(super) async fn show(session: &Session, target: &Target, args: &StatusArgs) 
         proposal: Status::find(shown, path)?,
         vetoed: find_vetoed(shown)?,
     };
-    args.outputs.append(&[("INDEX", path.as_str()), ("STATE", standing.state_name())])?;
     let name = session.name_of(project, Some(project));
     let text = standing.text(&name, session.own_key(), session.output);
-    session.output.answer(&session.output.list(&text), &standing.json(path))
+    Ok((standing.state_name(), text, standing.json(path)))
 }
 
 struct ProjectStanding<'a> {
