@@ -120,10 +120,8 @@ async fn finish(
     text: String,
 ) -> Result<(), CliError> {
     session.output.line(&text);
-    let waiting::Aftermath { text, mut value } = waiting::wait(session, client, path, args).await?;
-    value["file_path"] = json!(path);
-    value["revoked"] = json!(true);
-    session.output.result(&text, &value)
+    let waiting::Aftermath { text, log } = waiting::wait(session, client, path, args).await?;
+    session.output.result(&text, &json!({"file_path": path, "revoked": true, "log": log}))
 }
 
 /// Waits only after all are handed in: the next ones need not wait for the witnesses of the first.
@@ -138,11 +136,11 @@ async fn report_submitted(
         let (path, mut value) = (&done.statement.file_path, done.json("revoked"));
         value["log"] = Value::Null;
         if done.submitted.answer
-            && let Some(mut aftermath) =
+            && let Some(waiting::Aftermath { text, log }) =
                 several.keep_later(path.as_str(), waiting::wait(session, &done.client, path, args).await)
         {
-            session.output.line(&aftermath.text);
-            value["log"] = aftermath.value["log"].take();
+            session.output.line(&text);
+            value["log"] = log;
         }
         revocations.push(value);
     }

@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// What the revoker should know, in words and for programs.
 pub(super) struct Aftermath {
     pub(super) text: String,
-    pub(super) value: Value,
+    pub(super) log: Value,
 }
 
 /// What the log shows once enough witnesses have seen the revocation, and when the last proof of the state before it can be
@@ -39,11 +39,11 @@ pub(super) async fn wait(
     let Some((policy, max_age)) = choose_policy(&revoked) else {
         let text = "The project's signers file names no log with witnesses, so nothing limits how long a server can show the \
                     release as if it were not revoked.";
-        return Ok(Aftermath { text: text.to_owned(), value: json!({"log": null}) });
+        return Ok(Aftermath { text: text.to_owned(), log: Value::Null });
     };
     if args.no_wait {
         let text = "Not waited for witnesses: until they have seen it, a server can show the release as not revoked.";
-        return Ok(Aftermath { text: text.to_owned(), value: json!({"log": {"waited": false}}) });
+        return Ok(Aftermath { text: text.to_owned(), log: json!({"waited": false}) });
     }
     let (begin, mut told) = (Instant::now(), String::new());
     loop {
@@ -149,15 +149,15 @@ fn aftermath(max_age: Duration, freshness: &Freshness, latest: Timestamp) -> Res
         shown_age(max_age),
         shown_time(next_minute(until), now()?),
     );
-    let value = json!({"log": {
+    let log = json!({
         "waited": true,
         "as_of": seen,
         "cosigned": count.cosigned,
         "witnesses": count.witnesses,
         "max_age_seconds": max_age.as_secs(),
         "accepted_until": until,
-    }});
-    Ok(Aftermath { text, value })
+    });
+    Ok(Aftermath { text, log })
 }
 
 /// The minute that begins next, or this one if it has just begun: what is shown without its seconds must not be too early.
