@@ -7,11 +7,10 @@ use std::collections::BTreeMap;
 use countersign_api::{answers::SignedResponse, catalogue::WaitingKind, state::DroppedReleases};
 use countersign_core::documents::signatures::{OtherFormatsFile, SignatureSet};
 use countersign_core::documents::{layout, layout::Signable, signers::SignersFile, statement::Revocation};
-use countersign_core::values::{key::PublicKey, other_format::OtherFormat, path::RepoPath, time::Timestamp};
+use countersign_core::values::{key::PublicKey, path::RepoPath};
 use countersign_core::{proof::to_sign::SigningRequest, rules::stored::ReleaseState};
 use countersign_explain::reproduction::{is_reproducible, lack_text, reproduction_text};
 use countersign_explain::{describe::Description, describe::describe};
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::client::session::{KeyRing, Reader, Session};
@@ -24,9 +23,8 @@ use crate::evidence::release::{
     find_earlier_objections, find_objections, find_rebuilds, find_withdrawal, withdrawn,
 };
 use crate::evidence::{comparison::Comparison, proof, proof::Network};
-use crate::{
-    args::SignArgs, keys::PublicHalf, words::error::CliError, words::error::ErrorKind, words::output::Several,
-};
+use crate::words::{error::CliError, error::ErrorKind, output::Several, output::without_empty};
+use crate::{args::SignArgs, keys::PublicHalf};
 
 pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliError> {
     if let Some(file) = &args.carried.submit {
@@ -42,7 +40,7 @@ pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliErr
     };
     if targets.is_empty() && !several.has_failed() {
         let key = session.public_key()?;
-        return session.output.result(&pending::say_nothing(&key), &to_json(&[], &[]));
+        return session.output.result(&pending::say_nothing(&key), &Outcome::default().json());
     }
     let mut gathered = Vec::new();
     for target in targets {
@@ -70,8 +68,12 @@ pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliErr
 /// What became of the files of this run.
 #[derive(Default)]
 struct Outcome<'a> {
-    done: Vec<Signed>,
-    before: Vec<SignedBefore>,
+    /// What was signed in this run, and with which key first.
+    done: Vec<Value>,
+    done_by: Option<PublicKey>,
+    /// What the user had signed earlier.
+    before: Vec<Value>,
+    before_by: Option<PublicKey>,
     /// The answer was no.
     declined: Vec<&'a str>,
     /// The files that are complete without the user's signature.
@@ -97,8 +99,13 @@ impl<'a> Outcome<'a> {
             let formats = shown.parsed(&layout::other_formats_of(path), OtherFormatsFile::parse)?;
             let stored = formats.unwrap_or_default().entries.remove(&you).unwrap_or_default();
             let comparison = signing.look_again(&gathered.request, at, &state, Some(&stored), is_complete)?;
-            let comparison = comparison.as_ref().map(Comparison::json);
-            self.before.push(SignedBefore { path: path.clone(), you, at, is_complete, comparison });
+            self.before_by.get_or_insert(you);
+            self.before.push(without_empty(json!({
+                "file_path": path,
+                "signed_at": at,
+                "is_complete": is_complete,
+                "comparison": comparison.as_ref().map(Comparison::json),
+            })));
             return Ok(());
         }
         if gathered.is_complete {
@@ -114,13 +121,21 @@ impl<'a> Outcome<'a> {
         }
         match sign_one(keys, &signing, target, gathered).await? {
             None => self.declined.push(path.as_str()),
-            Some(signed) => self.done.push(signed),
+            Some(signed) => {
+                self.done_by.get_or_insert(you);
+                self.done.push(signed);
+            }
         }
         Ok(())
     }
 
+    fn json(&self) -> Value {
+        let you = self.done_by.or(self.before_by);
+        json!({"public_key": you, "signed": self.done, "signed_before": self.before})
+    }
+
     fn finish(self, several: Several) -> Result<(), CliError> {
-        let mut value = to_json(&self.done, &self.before);
+        let mut value = self.json();
         value["already_complete"] = json!(self.complete);
         if self.declined.is_empty() || several.has_failed() {
             value["declined"] = json!(self.declined);
@@ -129,42 +144,6 @@ impl<'a> Outcome<'a> {
         let message = format!("not signed, because the answer was no: {}", self.declined.join(", "));
         Err(CliError::other(message, "run it again to be asked again").with_details(value))
     }
-}
-
-/// What was signed in this run.
-#[derive(Serialize)]
-struct Signed {
-    #[serde(rename = "file_path")]
-    path: RepoPath,
-    #[serde(skip)]
-    you: PublicKey,
-    server: String,
-    is_complete: bool,
-    /// When signers take effect that have all signatures.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    waits_until: Option<Timestamp>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    comparison: Option<Value>,
-    /// The formats for other programs that the server has taken as well.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    formats: Vec<OtherFormat>,
-    /// What this signature put in force drops these.
-    #[serde(rename = "dropped_signatures_on", skip_serializing_if = "Vec::is_empty")]
-    dropped: Vec<RepoPath>,
-}
-
-/// What the user had signed earlier.
-#[derive(Serialize)]
-struct SignedBefore {
-    #[serde(rename = "file_path")]
-    path: RepoPath,
-    #[serde(skip)]
-    you: PublicKey,
-    #[serde(rename = "signed_at")]
-    at: Timestamp,
-    is_complete: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    comparison: Option<Value>,
 }
 
 /// Lists everything that waits for the user's key, on every server that they use.
@@ -207,7 +186,7 @@ async fn sign_one(
     signing: &Signing<'_>,
     Target { client, shown, .. }: &Target,
     gathered: &Gathered,
-) -> Result<Option<Signed>, CliError> {
+) -> Result<Option<Value>, CliError> {
     let request = gathered.open()?;
     let session = keys.session;
     keys.check(&signing.you)?;
@@ -224,8 +203,7 @@ async fn sign_one(
     if let Ok(to_sign) = request.check() {
         session.remember(to_sign.project(), client);
     }
-    let comparison = reviewed.comparison.as_ref().map(Comparison::json);
-    let (path, you) = (request.path.clone(), key.public_key());
+    let path = &request.path;
     let is_in_force = is_complete && waits_until.is_none();
     let drops = if is_in_force { shown.drops() } else { DroppedReleases::default() };
     let server = client.address();
@@ -233,16 +211,23 @@ async fn sign_one(
     let asks_builders = current.as_ref().and_then(SignersFile::rebuilds).is_some_and(|asked| asked.required);
     let progress = match is_complete && !asks_builders {
         true => None,
-        false => client.state_at(&path).await.ok().and_then(|shown| say_progress(&shown, &path)),
+        false => client.state_at(path).await.ok().and_then(|shown| say_progress(&shown, path)),
     };
     let state = progress.unwrap_or_else(|| state_text(is_complete, waits_until));
-    session.output.line(&format!("Signed {} on {server}: {state}", session.name_of(&path, None)));
+    session.output.line(&format!("Signed {} on {server}: {state}", session.name_of(path, None)));
     if let Some(dropped) = dropped_text(&drops) {
         let text = format!("The new signers are in force. These need their signatures again: {dropped}");
         session.output.line(&text);
     }
-    let dropped = drops.releases;
-    Ok(Some(Signed { path, you, server, is_complete, waits_until, comparison, formats, dropped }))
+    Ok(Some(without_empty(json!({
+        "file_path": path,
+        "server": server,
+        "is_complete": is_complete,
+        "waits_until": waits_until,
+        "comparison": reviewed.comparison.as_ref().map(Comparison::json),
+        "formats": formats,
+        "dropped_signatures_on": drops.releases,
+    }))))
 }
 
 /// Says what is missing, and from whom: signatures, or builders without whom no one can use a complete release.
@@ -281,11 +266,6 @@ async fn explain_change(client: &ServerClient, request: &SigningRequest, error: 
         .with_details(error.details)
         .with_request_id(error.request_id.as_deref()),
     }
-}
-
-fn to_json(done: &[Signed], before: &[SignedBefore]) -> Value {
-    let you = done.first().map(|signed| signed.you).or(before.first().map(|signed| signed.you));
-    json!({"public_key": you, "signed": done, "signed_before": before})
 }
 
 /// What the server wants to have signed, and what is needed to understand it: all of it is public, and none is believed.

@@ -24,7 +24,7 @@ use crate::client::session::{Reader, Session};
 use crate::client::{ServerClient, now, targets::ReleaseName, targets::ServerPath};
 use crate::commands::signers::log::{LogDraft, set_log};
 use crate::evidence::{proof, proof::Network, repository_copy::RepositoryView};
-use crate::words::{error::CliError, error::shown_path, output::Output};
+use crate::words::{error::CliError, error::shown_path, output::Output, output::without_empty};
 use crate::{keys, settings::config_dir::write_new, settings::trust::TrustFile};
 
 /// Runs `countersign signers new`.
@@ -215,14 +215,6 @@ impl Draft {
             CliError::usage(message, "correct it; `countersign signers new --help` shows all forms")
         })
     }
-}
-
-/// What is not there has no field.
-fn without_empty(mut object: Value) -> Value {
-    if let Value::Object(fields) = &mut object {
-        fields.retain(|_, value| !value.is_null() && *value != json!([]));
-    }
-    object
 }
 
 /// The option that a field of a signers file comes from.
