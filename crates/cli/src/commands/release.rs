@@ -29,14 +29,14 @@ pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), Cli
     let PublishedRelease { client, path: release_path, .. } = &release;
     client.check_reachable().await?;
     if let Some(signed) = release.find_signed().await? {
-        let shown = release.compare(&signed.shown, &signed.path).await?;
+        let is_same = release.lists_same(&signed.shown, &signed.path).await?;
         match args.if_needed {
             // The server says that nothing is to be done.
-            false if shown == ShownFiles::Same => {}
-            false => confirm_replacement(session, &signed, shown)?,
+            false if is_same == Some(true) => {}
+            false => confirm_replacement(session, &signed, is_same)?,
             // A registrar replaces nothing, so that it may ask (D105). A signer would.
             true if is_registrar(session, &signed)? => {}
-            true => return release.show_registered(&signed.path, shown),
+            true => return release.show_registered(&signed.path, is_same),
         }
     }
     let listed = session.listed_keys(client, release_path.as_ref()).await?;
@@ -47,8 +47,8 @@ pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), Cli
             if !args.if_needed {
                 return Err(explain_conflict(client, &path, error).await);
             }
-            let shown = release.compare(&client.state_at(&path).await?, &path).await?;
-            return release.show_registered(&path, shown);
+            let is_same = release.lists_same(&client.state_at(&path).await?, &path).await?;
+            return release.show_registered(&path, is_same);
         }
         (answer, _) => answer?,
     };
@@ -175,8 +175,8 @@ impl<'a> PublishedRelease<'a> {
     }
 
     /// Reports what is registered already, which `--if-needed` is for. It is not for other files (D182).
-    fn show_registered(&self, path: &RepoPath, files: ShownFiles) -> Result<(), CliError> {
-        if files == ShownFiles::Other {
+    fn show_registered(&self, path: &RepoPath, is_same: Option<bool>) -> Result<(), CliError> {
+        if is_same == Some(false) {
             return Err(CliError::other(
                 format!("{path} is registered with other files than the checksums files list now"),
                 "a changed release needs a directory of its own; while it still collects signatures, `countersign release` \
@@ -197,15 +197,12 @@ impl<'a> PublishedRelease<'a> {
         self.session.output.result(&format!("{text}\nIts page: {page}"), &value)
     }
 
-    /// Reads the checksums files as the server would.
-    async fn compare(&self, shown: &Shown, path: &RepoPath) -> Result<ShownFiles, CliError> {
-        let AssetsBody::Checksums(urls) = &self.body else { return Ok(ShownFiles::Unknown) };
-        let Some(index) = shown.parsed(path, ReleaseIndex::parse)? else { return Ok(ShownFiles::Unknown) };
-        Ok(match read_checksums(urls).await {
-            Some(files) if files == index.published_files => ShownFiles::Same,
-            Some(_) => ShownFiles::Other,
-            None => ShownFiles::Unknown,
-        })
+    /// Whether the checksums files list the files of this index, read as the server would. `None` if this computer cannot
+    /// tell: only the server reads the releases of forges.
+    async fn lists_same(&self, shown: &Shown, path: &RepoPath) -> Result<Option<bool>, CliError> {
+        let AssetsBody::Checksums(urls) = &self.body else { return Ok(None) };
+        let Some(index) = shown.parsed(path, ReleaseIndex::parse)? else { return Ok(None) };
+        Ok(read_checksums(urls).await.map(|files| files == index.published_files))
     }
 
     async fn find_signed(&self) -> Result<Option<SignedIndex>, CliError> {
@@ -250,15 +247,6 @@ fn locate_dir(body: &AssetsBody) -> Option<RepoPath> {
         AssetsBody::Release(url) => locate_release_page(without_query(url)),
         AssetsBody::Checksums(urls) => path_of_url(urls.first()?)?.parent(),
     }
-}
-
-/// The answer to whether the files to register are those that an index lists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ShownFiles {
-    Same,
-    Other,
-    /// This computer cannot tell: only the server reads the releases of forges.
-    Unknown,
 }
 
 /// Reads the checksums files, or `None` if that fails. The server then says more about it.
@@ -314,9 +302,9 @@ fn is_registrar(session: &Session, signed: &SignedIndex) -> Result<bool, CliErro
 fn confirm_replacement(
     session: &Session,
     SignedIndex { path, summary, .. }: &SignedIndex,
-    files: ShownFiles,
+    is_same: Option<bool>,
 ) -> Result<(), CliError> {
-    let if_changed = if files == ShownFiles::Unknown { "If its files have changed: " } else { "" };
+    let if_changed = if is_same.is_none() { "If its files have changed: " } else { "" };
     let names = Names::of([&*summary.signers.file]);
     let you = session.own_key();
     let people = People { names: &names, you };

@@ -292,10 +292,8 @@ fn add_strength(value: &mut Value, strength: &Strength) {
 
 /// What is wanted of builders. Who they are stands with the other roles and acts.
 pub(crate) fn rebuilds_to_json(file: &SignersFile) -> Value {
-    file.rebuilds().map_or(
-        Value::Null,
-        |RebuildPolicy { files, required, .. }| json!({"files": files, "required": required}),
-    )
+    let wanted = |rebuilds: &RebuildPolicy| json!({"files": rebuilds.files, "required": rebuilds.required});
+    file.rebuilds().map_or(Value::Null, wanted)
 }
 
 fn act_to_json(act: &ActStrength) -> Value {

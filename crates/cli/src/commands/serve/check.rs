@@ -66,9 +66,8 @@ fn look_at(settings: &Settings, source: Option<&ConfigSource>, report: &mut Repo
     let is_running = look_at_data(settings, report);
     look_at_disk(&settings.data_dir, report);
     // The running server has its addresses.
-    for address in
-        [Some(settings.listen), settings.metrics_listen].into_iter().flatten().filter(|_| !is_running)
-    {
+    let addresses = std::iter::once(settings.listen).chain(settings.metrics_listen);
+    for address in addresses.filter(|_| !is_running) {
         if let Err(error) = TcpListener::bind(address) {
             report.wrong.push(format!("cannot listen on {address}: {error}"));
         }

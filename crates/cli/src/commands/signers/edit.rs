@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::documents::signers::{Group, RebuildPolicy, Role, Signer, SignersFile};
+use countersign_core::documents::signers::{Group, Role, Signer, SignersFile};
 use countersign_core::values::{key::PublicKey, shown::quoted, shown::shown_text};
 use countersign_explain::{difference::list_changes, strength};
 use serde_json::json;
@@ -65,17 +65,14 @@ pub(crate) fn without_keys(
     draft.finish_after(current)
 }
 
-fn patterns_of(rebuilds: &RebuildPolicy) -> Vec<String> {
-    rebuilds.files.iter().map(|pattern| pattern.as_str().to_owned()).collect()
-}
-
 impl Draft {
     fn of(file: &SignersFile) -> Self {
         let listed = |role| Some((role, file.explicit_groups(role)?.to_vec()));
+        let patterns = file.rebuilds().into_iter().flat_map(|rebuilds| &rebuilds.files);
         Self {
             fields: json!(file).as_object().cloned().unwrap_or_default(),
             roles: Role::ALL.into_iter().filter_map(listed).collect(),
-            rebuild_files: file.rebuilds().map(patterns_of).unwrap_or_default(),
+            rebuild_files: patterns.map(|pattern| pattern.as_str().to_owned()).collect(),
             requires_rebuilds: file.rebuilds().is_some_and(|rebuilds| rebuilds.required),
             registrars: file.registrars().to_vec(),
             log: file.transparency().map(LogDraft::of),
