@@ -137,16 +137,12 @@ pub(crate) async fn withdraw(session: &Session, args: &WithdrawArgs) -> Result<(
         reason: args.reason.clone(),
         subject_digest: Some(shown.digest),
     };
-    client.submit_withdrawal(&key, &body).await.map_err(|error| explain_withdrawal(error, &name))?;
+    client.submit_withdrawal(&key, &body).await.map_err(|error| match error.code() {
+        Some(ErrorCode::AlreadyComplete) => complete(error, &name),
+        _ => error,
+    })?;
     let text = format!("Withdrew {name} on {}. Another release can be registered there", client.address());
     finish_withdrawal(session, &path, &text)
-}
-
-fn explain_withdrawal(error: CliError, name: &str) -> CliError {
-    match error.code() {
-        Some(ErrorCode::AlreadyComplete) => complete(error, name),
-        _ => error,
-    }
 }
 
 fn complete(error: CliError, name: &str) -> CliError {

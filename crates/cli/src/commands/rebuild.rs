@@ -62,14 +62,13 @@ fn not_stated(error: CliError) -> CliError {
 /// States what was built, or writes it for a computer without a network. The inner result reports what is stated: that the
 /// files differ is its error.
 async fn state_built(session: &Session, args: &RebuildArgs) -> Result<Result<(), CliError>, CliError> {
-    let dir = args
-        .files
-        .as_ref()
-        .ok_or_else(|| CliError::usage("nothing says what was built", "pass --files DIR with the files"))?;
-    let source = args.source.as_ref().ok_or_else(|| {
+    let Some(dir) = &args.files else {
+        return Err(CliError::usage("nothing says what was built", "pass --files DIR with the files"));
+    };
+    let Some(source) = &args.source else {
         let hint = "pass --source COMMIT: `git rev-parse HEAD` prints it";
-        CliError::usage("nothing says what it was built from", hint)
-    })?;
+        return Err(CliError::usage("nothing says what it was built from", hint));
+    };
     let hint = "name a release; a signers file is not built";
     let target = session.find_release(&args.names, "rebuilt", hint).await?;
     let Target { client, path, shown: state } = &target;
@@ -104,9 +103,7 @@ async fn state_built(session: &Session, args: &RebuildArgs) -> Result<Result<(),
     if let Some(file) = &args.carried.export {
         // The key is elsewhere, so any builder's earlier word may be the one that this replaces.
         let newest = rebuilds.entries.values().map(|said| said.document.timestamp).max();
-        let request = request(&built, newest)?;
-        check(&request)?;
-        return REBUILD.export(session, request, &name, file).map(Ok);
+        return REBUILD.export(session, request(&built, newest)?, &name, file).map(Ok);
     }
     let you = session.public_key_of(Some(path), &state.listed_keys()?)?;
     let earlier = rebuilds.entries.get(&you);
@@ -164,12 +161,9 @@ impl Built {
         };
         compared.files.retain(|file| reproduction.files.contains_key(&file.listed.file_name));
         for file in compared.files.iter_mut().filter(|file| file.outcome != MatchOutcome::Missing) {
-            let path = || shown_path(&compared.dir.join(file.listed.file_name.as_str()));
             let own = file.own.ok_or_else(|| {
-                CliError::usage(
-                    format!("{} is not a plain file", path()),
-                    "put there the file that you built",
-                )
+                let path = shown_path(&compared.dir.join(file.listed.file_name.as_str()));
+                CliError::usage(format!("{path} is not a plain file"), "put there the file that you built")
             })?;
             file.outcome = judge(&file.listed, &own.digests);
         }

@@ -64,8 +64,6 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
         let begun = find_pending(state, &subject)?.map(|(begun, _)| begun);
         // The key is elsewhere, so that a new document names no initiator.
         let request = choose(args, subject, digest, begun.as_ref(), None)?;
-        // What would be refused offline is refused here already.
-        check(&request)?;
         return REVOKE.export(session, request, &session.name_of(path, None), file);
     }
     if let Some(revoked) = state.parsed(&layout::revocation_of(path), Revocation::parse)? {

@@ -110,6 +110,8 @@ impl StatementCommand {
         subject: &str,
         file: &Path,
     ) -> Result<(), CliError> {
+        // What would be refused offline is refused here already.
+        (self.check)(&request)?;
         let (shown, path) = (shown_path(file), request.path().clone());
         write(file, &requests::write_statement_requests(self.kind, &[request]))?;
         let Self { kind, name, .. } = self;

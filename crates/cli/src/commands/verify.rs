@@ -136,15 +136,13 @@ impl Verification<'_> {
     /// The release of each file is found by what the file is. Every file is looked at before one that fails ends the command.
     async fn by_digest(&self, files: &[GivenFile]) -> Result<(), CliError> {
         let Self { session, args } = *self;
-        let clients =
-            match args.project.as_ref().map(|name| ReleaseName::parse_one(std::slice::from_ref(name))) {
-                Some(name) => match name?.written_path().filter(|project| session.names_server(project)) {
-                    // Other servers have nothing to say of it.
-                    Some(project) => vec![session.client_of(Some(&project))?],
-                    None => session.clients(Reader::Downloader)?,
-                },
-                None => session.clients(Reader::Downloader)?,
-            };
+        let name = args.project.as_ref().map(|name| ReleaseName::parse_one(std::slice::from_ref(name)));
+        let project = name.transpose()?.and_then(|name| name.written_path());
+        let clients = match project.filter(|project| session.names_server(project)) {
+            // Other servers have nothing to say of it.
+            Some(project) => vec![session.client_of(Some(&project))?],
+            None => session.clients(Reader::Downloader)?,
+        };
         // Files of one release are checked together.
         let mut releases: BTreeMap<RepoPath, FoundFiles> = BTreeMap::new();
         let mut failed: Vec<FailedFiles> = Vec::new();
