@@ -98,9 +98,10 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
         )),
         Some(_) | None => error,
     })?;
-    let is_revoked = submitted.answer;
-    let mut text = say_done(&name, &client.address(), is_revoked);
-    if is_revoked {
+    // However often the request had to be sent, this act did it.
+    let submitted = Submitted { was_done: false, ..submitted };
+    let mut text = say_submitted(&name, &client.address(), submitted);
+    if submitted.answer {
         return finish(session, client, path, args, text).await;
     }
     if let Ok(state) = client.state_at(path).await {
@@ -145,17 +146,12 @@ async fn report_submitted(
     several.finish("", json!({"revocations": revocations}))
 }
 
-fn say_done(name: &str, server: &str, is_revoked: bool) -> String {
-    if is_revoked {
-        format!("Revoked {name} on {server}")
-    } else {
-        format!("Recorded on {server}. Others join it with `countersign revoke {name}`")
-    }
-}
-
 fn say_submitted(name: &str, server: &str, Submitted { answer, was_done }: Submitted<bool>) -> String {
     match (was_done, answer) {
-        (false, is_revoked) => say_done(name, server, is_revoked),
+        (false, true) => format!("Revoked {name} on {server}"),
+        (false, false) => {
+            format!("Recorded on {server}. Others join it with `countersign revoke {name}`")
+        }
         (true, true) => format!("{name} is revoked already on {server}"),
         (true, false) => {
             format!("The server {server} has this signature on the revocation of {name}: more are needed")

@@ -177,15 +177,11 @@ impl StatementCommand {
                 let subject = (self.subject)(session, &statement.file_path)?;
                 let submitted = client.submit_statement(key, statement).await?;
                 session.output.line(&(self.say_submitted)(&subject, &client.address(), submitted));
-                Ok(submitted)
+                Ok(SubmittedStatement { statement: statement.clone(), client: client.clone(), submitted })
             },
         )
         .await;
-        let done = done.into_iter().map(|(statement, client, submitted)| {
-            let statement = statement.clone();
-            SubmittedStatement { statement, client, submitted }
-        });
-        Ok((several, done.collect()))
+        Ok((several, done.into_iter().map(|(_, _, submitted)| submitted).collect()))
     }
 }
 

@@ -67,12 +67,15 @@ pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliErr
     VETO.check_key(&to_veto, &you)?;
     let lines = describe(session, &request, &to_veto, Network::Online);
     let (key, statement) = statements::sign(session, &target, &to_veto, &lines, QUESTION)?;
-    let is_vetoed = client.submit_statement(&key, &statement).await?.answer;
-    let mut text = say_done(project.as_str(), &client.address(), is_vetoed);
-    if !is_vetoed && let Ok(state) = client.state_at(path).await {
+    // However often the request had to be sent, this act did it.
+    let submitted = Submitted { was_done: false, ..client.submit_statement(&key, &statement).await? };
+    let mut text = say_submitted(project.as_str(), &client.address(), submitted);
+    if !submitted.answer
+        && let Ok(state) = client.state_at(path).await
+    {
         text.extend(say_begun(&state, path));
     }
-    done(&text, is_vetoed)
+    done(&text, submitted.answer)
 }
 
 /// The server takes no second veto beside one that a master has begun. One that no master signed is none.
@@ -150,16 +153,14 @@ fn describe(
     lines
 }
 
-fn say_done(project: &str, server: &str, is_vetoed: bool) -> String {
-    if is_vetoed {
-        return format!("Vetoed on {server}: the proposed signers of {project} are gone");
-    }
-    format!("Recorded on {server}. Other masters join it with `countersign veto {project}` before it is due")
-}
-
 fn say_submitted(project: &str, server: &str, Submitted { answer, was_done }: Submitted<bool>) -> String {
     match (was_done, answer) {
-        (false, is_vetoed) => say_done(project, server, is_vetoed),
+        (false, true) => format!("Vetoed on {server}: the proposed signers of {project} are gone"),
+        (false, false) => {
+            format!(
+                "Recorded on {server}. Other masters join it with `countersign veto {project}` before it is due"
+            )
+        }
         (true, true) => format!("Vetoed already: the proposed signers of {project} are gone"),
         (true, false) => format!("The server {server} has this veto of {project}: more masters have to sign"),
     }
