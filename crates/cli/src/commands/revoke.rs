@@ -16,8 +16,7 @@ use crate::args::RevokeArgs;
 use crate::client::{ServerClient, now, state::Shown, submission::Submitted};
 use crate::client::{session::Session, targets::Target};
 use crate::commands::statements::{
-    self, StatementCommand, SubmittedStatement, choose_request, describe_signed, files_text, find_begun,
-    is_meant, say_begun,
+    self, StatementCommand, SubmittedStatement, describe_signed, files_text, is_meant, say_begun,
 };
 use crate::evidence::{release::ShownRelease, release::require_release};
 use crate::words::error::{CliError, REASON_HINT};
@@ -164,7 +163,7 @@ fn find_pending(
     state: &Shown,
     subject: &SigningRequest,
 ) -> Result<Option<(StatementRequest, ToState)>, CliError> {
-    let Some(begun) = find_begun(state, StatementKind::Revocation, subject)? else { return Ok(None) };
+    let Some(begun) = REVOKE.find_begun(state, subject)? else { return Ok(None) };
     let to_revoke = begun.check().and_then(|to_revoke| match to_revoke.signed.is_empty() {
         true => Err(ToStateError::NotBegun),
         false => Ok(to_revoke),
@@ -194,7 +193,7 @@ fn choose(
     begun: Option<&StatementRequest>,
     initiator: Option<PublicKey>,
 ) -> Result<StatementRequest, CliError> {
-    choose_request(StatementKind::Revocation, subject, args.reason.as_ref(), begun, |reason| {
+    REVOKE.choose_request(subject, args.reason.as_ref(), begun, |reason| {
         let timestamp = now()?.to_whole_seconds();
         let document = Revocation { reason, timestamp, subject_digest: Some(digest), initiator }.write();
         Revocation::parse(&document)

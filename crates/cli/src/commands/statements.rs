@@ -102,6 +102,41 @@ impl StatementCommand {
         Some(self.sign(session, file, output))
     }
 
+    /// A statement that others began, as the server shows it.
+    pub(super) fn find_begun(
+        &self,
+        state: &Shown,
+        subject: &SigningRequest,
+    ) -> Result<Option<StatementRequest>, CliError> {
+        let statement_path = self.kind.path_of(&subject.path);
+        let Some(text) = state.document(&layout::pending_of(&statement_path)) else { return Ok(None) };
+        let collected = state.parsed(&layout::pending_signatures_of(&statement_path), SignatureSet::parse)?;
+        let (subject, collected) = (subject.clone(), collected.unwrap_or_default());
+        Ok(Some(StatementRequest { kind: self.kind, subject, text, collected, waits_until: None }))
+    }
+
+    /// The begun statement, byte for byte, or a new one where the reason is another. `begin` writes its document.
+    pub(super) fn choose_request(
+        &self,
+        subject: SigningRequest,
+        reason: Option<&String>,
+        begun: Option<&StatementRequest>,
+        begin: impl FnOnce(String) -> Result<Vec<u8>, CliError>,
+    ) -> Result<StatementRequest, CliError> {
+        if let Some(begun) = begun.filter(|begun| is_meant(begun, reason)) {
+            return Ok(begun.clone());
+        }
+        let reason = reason.cloned().ok_or_else(|| {
+            CliError::usage(
+                format!("{} needs a reason", self.kind.title()),
+                "say why with --reason TEXT; everyone can read it",
+            )
+        })?;
+        let (kind, collected) = (self.kind, SignatureSet::default());
+        let text = String::from_utf8_lossy(&begin(reason)?).into_owned();
+        Ok(StatementRequest { kind, subject, text, collected, waits_until: None })
+    }
+
     /// Writes a request for a computer without a network. Needs no key.
     pub(super) fn export(
         &self,
@@ -206,41 +241,7 @@ pub(super) fn describe_signed(
     format!("{}; it {progress}", people.list_or(to_state.signed.iter().copied(), "no one yet"))
 }
 
-/// A statement that others began, as the server shows it.
-pub(super) fn find_begun(
-    state: &Shown,
-    kind: StatementKind,
-    subject: &SigningRequest,
-) -> Result<Option<StatementRequest>, CliError> {
-    let statement_path = kind.path_of(&subject.path);
-    let Some(text) = state.document(&layout::pending_of(&statement_path)) else { return Ok(None) };
-    let collected = state.parsed(&layout::pending_signatures_of(&statement_path), SignatureSet::parse)?;
-    let (subject, collected) = (subject.clone(), collected.unwrap_or_default());
-    Ok(Some(StatementRequest { kind, subject, text, collected, waits_until: None }))
-}
-
 /// Whether a person who gives this reason, or none, means the statement that others began.
 pub(super) fn is_meant(begun: &StatementRequest, reason: Option<&String>) -> bool {
     reason.is_none_or(|reason| begun.reason().as_ref() == Some(reason))
-}
-
-/// The begun statement, byte for byte, or a new one where the reason is another. `begin` writes its document.
-pub(super) fn choose_request(
-    kind: StatementKind,
-    subject: SigningRequest,
-    reason: Option<&String>,
-    begun: Option<&StatementRequest>,
-    begin: impl FnOnce(String) -> Result<Vec<u8>, CliError>,
-) -> Result<StatementRequest, CliError> {
-    if let Some(begun) = begun.filter(|begun| is_meant(begun, reason)) {
-        return Ok(begun.clone());
-    }
-    let reason = reason.cloned().ok_or_else(|| {
-        CliError::usage(
-            format!("{} needs a reason", kind.title()),
-            "say why with --reason TEXT; everyone can read it",
-        )
-    })?;
-    let text = String::from_utf8_lossy(&begin(reason)?).into_owned();
-    Ok(StatementRequest { kind, subject, text, collected: SignatureSet::default(), waits_until: None })
 }

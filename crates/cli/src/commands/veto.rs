@@ -10,7 +10,7 @@ use crate::args::VetoArgs;
 use crate::client::session::{Reader, Session};
 use crate::client::targets::{ReleaseName, Target};
 use crate::client::{now, state::due_text, state::find_due, submission::Submitted};
-use crate::commands::statements::{StatementCommand, choose_request, describe_signed, find_begun, say_begun};
+use crate::commands::statements::{StatementCommand, describe_signed, say_begun};
 use crate::commands::{sign, statements};
 use crate::evidence::{proof::Network, review::describe_changes};
 use crate::words::{error::CliError, error::REASON_HINT};
@@ -47,10 +47,10 @@ pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliErr
     let proposal = sign::gather(&target)?.request;
     let to_sign = sign::check_trusted(&proposal, Network::Online)?;
     let waits_until = find_due(state)?;
-    let begun = find_begun(state, StatementKind::Veto, &proposal)?;
+    let begun = VETO.find_begun(state, &proposal)?;
     refuse_second(args, &to_sign, begun.as_ref())?;
     let begin = |reason| write_veto(reason, &to_sign);
-    let request = choose_request(StatementKind::Veto, proposal, args.reason.as_ref(), begun.as_ref(), begin)?;
+    let request = VETO.choose_request(proposal, args.reason.as_ref(), begun.as_ref(), begin)?;
     let request = StatementRequest { waits_until, ..request };
     let to_veto = request.check_text(to_sign).map_err(not_vetoed)?;
     if let Some(file) = &args.carried.export {
