@@ -54,7 +54,7 @@ pub(crate) async fn object(session: &Session, args: &ObjectArgs) -> Result<(), C
         Some(_) => format!("Object to this release as {who}? Everyone can read it."),
         None => format!("Take your objection back, as {who}?"),
     };
-    let (key, statement) = statements::sign(session, &target, &to_object, &lines, &question)?;
+    let (key, statement) = statements::sign(session, &target, &to_object, you, &lines, &question)?;
     client.submit_statement(&key, &statement).await?;
     let server = client.address();
     let text = match &args.reason {

@@ -126,7 +126,7 @@ async fn state_built(session: &Session, args: &RebuildArgs) -> Result<Result<(),
     lines.extend(describe_comparison(&built.compared, session.output));
     let names = Names::of([to_state.signers()]);
     let who = People { names: &names, you: None }.name(you);
-    let (key, statement) = statements::sign(session, &target, &to_state, &lines, &built.question(&who))?;
+    let (key, statement) = statements::sign(session, &target, &to_state, you, &lines, &built.question(&who))?;
     client.submit_statement(&key, &statement).await?;
     Ok(built.report(session, path, &format!("Stated on {}: {}", client.address(), built.say(&name))))
 }

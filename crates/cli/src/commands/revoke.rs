@@ -88,7 +88,7 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
         lines.push(session.output.list(&describe_progress(&request, &to_revoke, you)));
     }
     let question = "Revoke this release, for good?";
-    let (key, statement) = statements::sign(session, &target, &to_revoke, &lines, question)?;
+    let (key, statement) = statements::sign(session, &target, &to_revoke, you, &lines, question)?;
     // The server takes another one only if no key that can revoke stands behind the pending one.
     let submitted = client.submit_statement(&key, &statement).await.map_err(|error| match &begun {
         Some(begun) if args.reason.is_some() => error.with_hint(format!(

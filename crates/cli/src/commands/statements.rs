@@ -59,17 +59,18 @@ impl SubmittedStatement {
     }
 }
 
-/// Shows what is to be stated and asks. Then signs it with the user's key.
+/// Shows what is to be stated and asks. Then signs it with the user's key, which must be `you`.
 pub(super) fn sign(
     session: &Session,
     Target { path, shown, .. }: &Target,
     to_state: &ToState,
+    you: PublicKey,
     about: &[String],
     question: &str,
 ) -> Result<(SigningKey, SignedStatement), CliError> {
     session.confirm(&about.join("\n"), question)?;
     let key = session.key(Some(path), &shown.listed_keys()?).map_err(|error| shown.naming_keys(error))?;
-    let statement = to_state.sign(key.public_key(), |digest| key.sign(digest))?;
+    let statement = to_state.sign(you, |digest| key.sign(digest))?;
     Ok((key, statement))
 }
 

@@ -66,7 +66,7 @@ pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliErr
     }
     VETO.check_key(&to_veto, &you)?;
     let lines = describe(session, &request, &to_veto, Network::Online);
-    let (key, statement) = statements::sign(session, &target, &to_veto, &lines, QUESTION)?;
+    let (key, statement) = statements::sign(session, &target, &to_veto, you, &lines, QUESTION)?;
     // However often the request had to be sent, this act did it.
     let submitted = Submitted { was_done: false, ..client.submit_statement(&key, &statement).await? };
     let mut text = say_submitted(project.as_str(), &client.address(), submitted);
