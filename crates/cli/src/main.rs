@@ -127,7 +127,7 @@ fn refuse_arguments(error: &clap::Error) -> ExitCode {
 }
 
 fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliError> {
-    use crate::commands::{propose::ProposalKind, *};
+    use crate::commands::*;
     match command {
         Command::Serve(mut given) => {
             given.database_url = given.database_url.or_else(GivenDatabase::from_environment);
@@ -163,12 +163,8 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
         Command::Bundle(args) => ask(global, output, &args, staple::bundle),
         Command::Export(args) => ask(global, output, &args, export::run),
         Command::Staple(args) => ask(global, output, &args, staple::staple),
-        Command::Register(args) => ask(global, output, &args, async |session, args| {
-            propose::run(session, args, ProposalKind::Registration).await
-        }),
-        Command::Update(args) => ask(global, output, &args, async |session, args| {
-            propose::run(session, args, ProposalKind::Update).await
-        }),
+        Command::Register(args) => ask(global, output, &args, propose::register),
+        Command::Update(args) => ask(global, output, &args, propose::update),
         Command::Release(args) => ask(global, output, &args, release::run),
         Command::Pending(args) => ask(global, output, &args, pending::run),
         Command::Sign(args) => ask(global, output, &args, sign::run),

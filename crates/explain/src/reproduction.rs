@@ -69,8 +69,7 @@ pub fn reproduction_text(reproduction: &Reproduction, names: &Names) -> String {
         true if lacking.iter().all(|(_, agreed)| agreed.is_disjoint(&asked)) => String::new(),
         true => " of each file".to_owned(),
         false => {
-            let files: Vec<AssetName> = lacking.iter().map(|(name, _)| (*name).clone()).collect();
-            format!(" of {}", list_files(&files))
+            format!(" of {}", list_files(lacking.iter().map(|(name, _)| *name)))
         }
     };
     let called: Vec<String> = names.in_order(asked).iter().map(|signer| names.called(signer.key)).collect();
@@ -113,8 +112,7 @@ pub fn builder_text(reproduction: &Reproduction, key: &PublicKey) -> String {
 pub fn different_text(reproduction: &Reproduction) -> Option<String> {
     let different = &reproduction.different;
     let files: BTreeSet<&AssetName> = different.values().flatten().collect();
-    let files: Vec<AssetName> = files.into_iter().cloned().collect();
-    Some(format!("{}: {}", count_different(different.len())?, list_files(&files)))
+    Some(format!("{}: {}", count_different(different.len())?, list_files(files)))
 }
 
 /// Says how many builders got something else, as in `1 builder got something else`; `None` if none did.
@@ -123,7 +121,8 @@ pub fn count_different(builders: usize) -> Option<String> {
 }
 
 /// Lists names of files, as in `app.tar.gz, app.zip`. A long list ends with a number.
-pub fn list_files(files: &[AssetName]) -> String {
+pub fn list_files<'a>(files: impl IntoIterator<Item = &'a AssetName>) -> String {
+    let files: Vec<&AssetName> = files.into_iter().collect();
     let shown = files.iter().take(MOST_NAMED).map(|name| marked_name(name.as_str()));
     let shown = shown.collect::<Vec<_>>().join(", ");
     match files.len().saturating_sub(MOST_NAMED) {

@@ -41,9 +41,7 @@ pub(crate) fn run(command: AdminCommand, global: &GlobalArgs, output: Output) ->
         }
         AdminCommand::Log { command: LogCommand::Init(args) } => init_log(args, output),
         AdminCommand::Log { command: LogCommand::Status(files) } => show_log(files, output),
-        AdminCommand::Log { command: LogCommand::AcceptLoss(args) } => {
-            accept_loss(args, output)
-        }
+        AdminCommand::Log { command: LogCommand::AcceptLoss(args) } => accept_loss(args, output),
         AdminCommand::Log { command: LogCommand::TakeCheckpoint(args) } => take_checkpoint(args, output),
         AdminCommand::ResetNonces(args) => reset_nonces(args, output),
         AdminCommand::Mirror { command: MirrorCommand::Resume(args) } => resume_mirror(args, output),

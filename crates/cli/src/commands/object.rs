@@ -1,57 +1,53 @@
 //! `countersign object` and `countersign withdraw`: what speaks against a release, and taking one back.
 
-use std::time::Duration;
-
 use countersign_api::{error_code::ErrorCode, requests::WithdrawBody};
 use countersign_core::documents::statement::{Objection, StatementKind};
-use countersign_core::documents::{
-    index::ReleaseIndex, layout, said::StoredObjection, signatures::SignatureSet,
-};
+use countersign_core::documents::{index::ReleaseIndex, layout, signatures::SignatureSet};
 use countersign_core::proof::to_state::{StatementRequest, ToState, ToStateError};
 use countersign_core::rules::{stored, stored::ReleaseState};
-use countersign_core::values::shown::{marked_name, plural, quoted, shown_text};
-use countersign_core::values::{path::RepoPath, time::Timestamp};
+use countersign_core::values::path::RepoPath;
+use countersign_core::values::shown::{marked_name, plural, quoted};
 use countersign_explain::progress::Names;
 use serde_json::json;
 
 use crate::args::{ObjectArgs, WithdrawArgs};
-use crate::client::{now, session::Session, state::Shown, targets::Target};
+use crate::client::{session::Session, state::Shown, targets::Target};
+use crate::commands::{statements, statements::files_text, statements::time_after};
 use crate::evidence::release::{
     ShownRelease, find_release, no_release, quoted_whole, require_release, say_withdrawn,
 };
 use crate::words::{error::CliError, error::REASON_HINT, table::People};
 
-/// The time between two words of one key.
-const STEP: Duration = Duration::from_millis(1);
-
 pub(crate) async fn object(session: &Session, args: &ObjectArgs) -> Result<(), CliError> {
     let hint = "name a release; do not sign a proposed signers file that you do not want";
-    let found = session.find_release(&args.names, "objected to", hint).await?;
-    let Target { client, path, shown: state } = found;
-    let ShownRelease { index, text, digest } = require_release(&state, &path)?;
-    let name = session.name_of(&path, Some(&index.project_id));
-    let listed = state.listed_keys()?;
-    let you = session.public_key_of(Some(&path), &listed)?;
-    let mut objections = state.read(|files| stored::objections(files, &path))?;
-    let earlier = objections.entries.remove(&you);
-    let standing = earlier.as_ref().and_then(|earlier| earlier.document.text.as_deref());
+    let target = session.find_release(&args.names, "objected to", hint).await?;
+    let Target { client, path, shown: state } = &target;
+    let ShownRelease { index, text, digest } = require_release(state, path)?;
+    let name = session.name_of(path, Some(&index.project_id));
+    let you = session.public_key_of(Some(path), &state.listed_keys()?)?;
+    let earlier = state
+        .read(|files| stored::objections(files, path))?
+        .entries
+        .remove(&you)
+        .map(|earlier| earlier.document);
+    let standing = earlier.as_ref().and_then(|earlier| earlier.text.as_deref());
     if args.withdraw && standing.is_none() {
         return Err(CliError::other(
             format!("{you} has no objection to {name}"),
             format!("check --key; `countersign status {name}` shows all objections"),
         ));
     }
-    let (reason, timestamp) = (args.reason.clone(), choose_time(earlier.as_ref(), now()?));
-    let document = Objection { text: reason, subject_digest: digest, timestamp };
+    let timestamp = time_after(earlier.as_ref().map(|earlier| earlier.timestamp))?;
+    let document = Objection { text: args.reason.clone(), subject_digest: digest, timestamp };
     let document = String::from_utf8_lossy(&document.write()).into_owned();
     let (kind, history) = (StatementKind::Objection, state.history().clone());
     let request = StatementRequest::of_release(kind, path.clone(), text, history, document);
     let to_object = request.check().map_err(not_signed)?;
-    let is_complete = matches!(stored::index_state(&state.files, &path), Ok(Some(ReleaseState::Complete)));
+    let is_complete = matches!(stored::index_state(&state.files, path), Ok(Some(ReleaseState::Complete)));
     let mut lines = describe(&name, &index, &to_object, standing);
     if is_complete && args.reason.is_some() {
-        lines.push_str(&format!(
-            "\n  state      complete: people can still download it, and see your objection. `countersign revoke \
+        lines.push(format!(
+            "  state      complete: people can still download it, and see your objection. `countersign revoke \
              {name} --reason TEXT` is what stops them"
         ));
     }
@@ -61,9 +57,7 @@ pub(crate) async fn object(session: &Session, args: &ObjectArgs) -> Result<(), C
         Some(_) => format!("Object to this release as {who}? Everyone can read it."),
         None => format!("Take your objection back, as {who}?"),
     };
-    session.confirm(&lines, &question)?;
-    let key = session.key(Some(&path), &listed).map_err(|error| state.naming_keys(error))?;
-    let statement = to_object.sign(you, |digest| key.sign(digest))?;
+    let (key, statement) = statements::sign(session, &target, &to_object, you, &lines, &question)?;
     client.submit_statement(&key, &statement).await?;
     let server = client.address();
     let text = match &args.reason {
@@ -75,21 +69,14 @@ pub(crate) async fn object(session: &Session, args: &ObjectArgs) -> Result<(), C
         Some(_) => format!("Objected to {name} on {server}. Later signers see it first; nothing is blocked"),
         None => format!("Took your objection to {name} back on {server}"),
     };
-    session.output.result(&text, &json!({"file_path": path.as_str(), "objects": args.reason.is_some()}))
+    session.output.result(&text, &json!({"file_path": path, "objects": args.reason.is_some()}))
 }
 
-/// The server takes a later word only, so that no one can replay an earlier one.
-fn choose_time(earlier: Option<&StoredObjection>, now: Timestamp) -> Timestamp {
-    let now = now.to_whole_milliseconds();
-    earlier.map_or(now, |earlier| now.max(earlier.document.timestamp.later(STEP)))
-}
-
-fn describe(name: &str, index: &ReleaseIndex, to_object: &ToState, standing: Option<&str>) -> String {
-    let files = index.published_files.iter().map(|file| file.file_name.as_str());
+fn describe(name: &str, index: &ReleaseIndex, to_object: &ToState, standing: Option<&str>) -> Vec<String> {
     let mut lines = vec![
         format!("Objection to {name}"),
         format!("  project    {}", marked_name(index.project_id.as_str())),
-        format!("  files      {}", shown_text(&files.collect::<Vec<_>>().join(", "))),
+        format!("  files      {}", files_text(index)),
     ];
     if let Some(standing) = standing {
         lines.push(format!("  you said   {}", quoted_whole(standing)));
@@ -99,27 +86,18 @@ fn describe(name: &str, index: &ReleaseIndex, to_object: &ToState, standing: Opt
         None => lines.push("  objection  taken back".to_owned()),
     }
     lines.push(format!("  digest     {}", to_object.subject.digest().to_prefixed()));
-    lines.join("\n")
+    lines
 }
 
 fn not_signed(error: ToStateError) -> CliError {
-    match error {
-        ToStateError::Document { .. } => {
-            CliError::usage("this is not a valid objection", REASON_HINT).because(error)
-        }
-        ToStateError::NotRevocable(_)
-        | ToStateError::NotARelease(_)
-        | ToStateError::NotAnUpdate
-        | ToStateError::NoMasters
-        | ToStateError::Subject(_)
-        | ToStateError::OtherFile { .. }
-        | ToStateError::OtherProposal
-        | ToStateError::NotBegun => CliError::unverified(
+    let refused = match error {
+        ToStateError::Document { .. } => CliError::usage("this is not a valid objection", REASON_HINT),
+        _ => CliError::unverified(
             "nothing is signed",
             "what is shown is not what its path says: the server lies or is broken",
-        )
-        .because(error),
-    }
+        ),
+    };
+    refused.because(error)
 }
 
 // `countersign withdraw`
@@ -164,16 +142,12 @@ pub(crate) async fn withdraw(session: &Session, args: &WithdrawArgs) -> Result<(
         reason: args.reason.clone(),
         subject_digest: Some(shown.digest),
     };
-    client.submit_withdrawal(&key, &body).await.map_err(|error| explain_withdrawal(error, &name))?;
+    client.submit_withdrawal(&key, &body).await.map_err(|error| match error.code() {
+        Some(ErrorCode::AlreadyComplete) => complete(error, &name),
+        _ => error,
+    })?;
     let text = format!("Withdrew {name} on {}. Another release can be registered there", client.address());
     finish_withdrawal(session, &path, &text)
-}
-
-fn explain_withdrawal(error: CliError, name: &str) -> CliError {
-    match error.code() {
-        Some(ErrorCode::AlreadyComplete) => complete(error, name),
-        _ => error,
-    }
 }
 
 fn complete(error: CliError, name: &str) -> CliError {
@@ -181,7 +155,7 @@ fn complete(error: CliError, name: &str) -> CliError {
 }
 
 fn finish_withdrawal(session: &Session, path: &RepoPath, text: &str) -> Result<(), CliError> {
-    session.output.result(text, &json!({"file_path": path.as_str(), "withdrawn": true}))
+    session.output.result(text, &json!({"file_path": path, "withdrawn": true}))
 }
 
 fn describe_withdrawal(
@@ -196,11 +170,10 @@ fn describe_withdrawal(
         set = state.parsed(&layout::signatures_of(path), SignatureSet::parse)?;
     }
     let signed = set.unwrap_or_default().entries.len();
-    let files: Vec<&str> = index.published_files.iter().map(|file| file.file_name.as_str()).collect();
     let lines = [
         format!("Withdrawal of {name}"),
         format!("  project  {}", marked_name(index.project_id.as_str())),
-        format!("  files    {}", shown_text(&files.join(", "))),
+        format!("  files    {}", files_text(index)),
         format!("  signed   {signed} signature{}", plural(signed)),
         format!("  reason   {}", quoted(reason)),
         format!("  digest   {}", digest.to_prefixed()),

@@ -45,8 +45,8 @@ pub(crate) async fn run(session: &Session, args: &PendingArgs) -> Result<(), Cli
     // A revocation is the most urgent.
     found.sort_by_key(|waiting| (waiting.file.kind, waiting.file.since));
     let value = json!({
-        "public_key": key.to_string(),
-        "file_paths": found.iter().map(|waiting| waiting.file.file_path.as_str()).collect::<Vec<_>>(),
+        "public_key": key,
+        "file_paths": found.iter().map(|waiting| &waiting.file.file_path).collect::<Vec<_>>(),
         "pending": found.iter().map(PendingFile::json).collect::<Vec<_>>(),
     });
     if found.is_empty() && several.has_failed() {
@@ -207,20 +207,15 @@ fn ask(file: &WaitingFile, output: Output) -> Vec<String> {
             None => vec!["sign the signers file".to_owned()],
         },
         WaitingKind::Release | WaitingKind::Rebuild => {
-            let asked = match file.kind == WaitingKind::Rebuild {
-                true => "rebuild the release",
-                false => "sign the release",
-            };
-            let mut lines = vec![asked.to_owned()];
+            let different = file.rebuilds.as_ref().and_then(|rebuilds| count_different(rebuilds.different));
+            let mut lines: Vec<String> = different.iter().map(|different| output.bad(different)).collect();
             if let [first, others @ ..] = file.objections.as_slice() {
                 let more =
                     if others.is_empty() { String::new() } else { format!(" (and {} more)", others.len()) };
-                lines.insert(0, output.bad(&format!("OBJECTION: {}{more}", shown_text(&first.objection))));
+                lines.push(output.bad(&format!("OBJECTION: {}{more}", shown_text(&first.objection))));
             }
-            let different = file.rebuilds.as_ref().and_then(|rebuilds| count_different(rebuilds.different));
-            if let Some(different) = different {
-                lines.insert(0, output.bad(&different));
-            }
+            let asked = if file.kind == WaitingKind::Rebuild { "rebuild" } else { "sign" };
+            lines.push(format!("{asked} the release"));
             lines
         }
     }

@@ -1,6 +1,6 @@
 //! `countersign register` and `countersign update`
 
-use countersign_api::{answers::ProposedResponse, requests::ProposeBody, state::DroppedReleases};
+use countersign_api::{answers::ProposedResponse, requests::ProposeBody};
 use countersign_core::documents::{layout, signers::Metadata, signers::SignersFile, signers::SourceKind};
 use countersign_core::values::shown::shown_text;
 use countersign_core::values::{bounds::SIGNERS_FILE_BYTES, digest::Sha512, key::PublicKey, path::RepoPath};
@@ -8,44 +8,30 @@ use countersign_explain::describe::proposal::{ProposalDescription, describe_prop
 use countersign_explain::progress::{Names, asked_text};
 use countersign_forge::{fetch::Fetcher, fetch::Timeouts, forges::SignersSource, forges::locate_claimed};
 use countersign_forge::{pages::ProjectPages, url::parse_http_url};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::args::ProposeArgs;
 use crate::client::{ServerCall, ServerClient, session::Session, state::Shown, state::dropped_text};
 use crate::words::{error::CliError, output::quote, table::People};
+use crate::{args::ProposeArgs, keys::SigningKey};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ProposalKind {
-    Registration,
-    Update,
+/// A project that the URL can mean, and what the server shows of it.
+type MeantProject = (SignersSource, Shown);
+
+async fn list_meant(client: &ServerClient, url: &str) -> Result<Vec<MeantProject>, CliError> {
+    let mut meant = Vec::new();
+    for source in list_sources(url) {
+        let shown = client.state_at(&layout::pending_signers(&source.project)).await?;
+        meant.push((source, shown));
+    }
+    Ok(meant)
 }
 
-impl ProposalKind {
-    fn call(self, body: &ProposeBody) -> ServerCall {
-        match self {
-            Self::Registration => ServerCall::register(body),
-            Self::Update => ServerCall::update(body),
-        }
-    }
-
-    fn done(self) -> &'static str {
-        match self {
-            Self::Registration => "Registered",
-            Self::Update => "Proposed new signers for",
-        }
-    }
-}
-
-/// The signers that wait for signatures at the first project that the URL can mean. `None` if nothing waits there.
-async fn find_pending(client: &ServerClient, url: &str) -> Result<Option<ProposalDescription>, CliError> {
-    for project in list_projects(url) {
-        let shown = client.state_at(&layout::pending_signers(&project)).await?;
-        let found = shown.read(|files| describe_proposal(files, &project))?;
-        if found.is_some() {
-            return Ok(found);
-        }
-    }
-    Ok(None)
+/// The signers that wait for signatures at the first of these projects. `None` if nothing waits there.
+fn find_pending(meant: &[MeantProject]) -> Result<Option<ProposalDescription>, CliError> {
+    let describe = |(source, shown): &MeantProject| {
+        shown.read(|files| describe_proposal(files, &source.project)).transpose()
+    };
+    meant.iter().find_map(describe).transpose()
 }
 
 /// Asks before signatures of others are set aside (D180). Who has signed is not believed for more than the question.
@@ -87,47 +73,54 @@ async fn fetch_published(url: &str) -> Option<Vec<u8>> {
     None
 }
 
-pub(crate) async fn run(session: &Session, args: &ProposeArgs, kind: ProposalKind) -> Result<(), CliError> {
+pub(crate) async fn register(session: &Session, args: &ProposeArgs) -> Result<(), CliError> {
     let project = find_project(&args.url);
     check_url(&args.url)?;
-    let client = match kind {
-        ProposalKind::Registration => choose_server(session, &args.url, project.as_ref()).await?,
-        ProposalKind::Update => session.client_of(project.as_ref())?,
-    };
-    let pending = match kind {
-        // The server refuses another registration.
-        ProposalKind::Registration => client.check_reachable().await.map(|()| None)?,
-        ProposalKind::Update => {
-            let published = fetch_published(&args.url).await;
-            if let Some(project) = look_at_place(session, &client, &args.url, published.as_deref()).await? {
-                return say_in_force(session, &client, &project);
-            }
-            let pending = find_pending(&client, &args.url).await?;
-            if let Some(pending) = &pending {
-                confirm_replacement(pending, session, published.as_deref())?;
-            }
-            pending
-        }
-    };
-    let key = match kind {
-        ProposalKind::Registration => session.key_before_first(project.as_ref(), &[])?,
-        ProposalKind::Update => session.key(project.as_ref(), &[])?,
-    };
+    let client = choose_server(session, &args.url, project.as_ref()).await?;
+    // The server refuses another registration.
+    client.check_reachable().await?;
+    let key = session.key_before_first(project.as_ref(), &[])?;
+    let answer = propose(session, args, &client, &key, ServerCall::register).await?;
+    session.remember_registered(&answer.project_id, &client);
+    report(session, &client, "Registered", answer, None, key.public_key()).await
+}
+
+pub(crate) async fn update(session: &Session, args: &ProposeArgs) -> Result<(), CliError> {
+    let project = find_project(&args.url);
+    check_url(&args.url)?;
+    let client = session.client_of(project.as_ref())?;
+    let published = fetch_published(&args.url).await;
+    let meant = list_meant(&client, &args.url).await?;
+    if let Some(project) = look_at_place(session, &meant, published.as_deref()) {
+        return say_in_force(session, &client, project);
+    }
+    let pending = find_pending(&meant)?;
+    if let Some(pending) = &pending {
+        confirm_replacement(pending, session, published.as_deref())?;
+    }
+    let key = session.key(project.as_ref(), &[])?;
+    let answer = propose(session, args, &client, &key, ServerCall::update).await?;
+    session.remember(&answer.project_id, &client);
+    report(session, &client, "Proposed new signers for", answer, pending, key.public_key()).await
+}
+
+async fn propose(
+    session: &Session,
+    args: &ProposeArgs,
+    client: &ServerClient,
+    key: &SigningKey,
+    call: fn(&ProposeBody) -> ServerCall,
+) -> Result<ProposedResponse, CliError> {
     let body = ProposeBody { signers_file_url: args.url.clone(), public_key: key.public_key() };
-    let answer = client.ask(&key, kind.call(&body), ProposedResponse::parse).await.map_err(|error| {
-        let name = project.as_ref().map(|project| session.name_of(project, Some(project)));
+    let answer = client.ask(key, call(&body), ProposedResponse::parse).await.map_err(|error| {
         let error = error.naming("SIGNERS_URL", &quote(&args.url));
-        name.iter().fold(error, |error, name| error.naming("PROJECT", name))
+        match find_project(&args.url) {
+            Some(project) => error.naming("PROJECT", &session.name_of(&project, Some(&project))),
+            None => error,
+        }
     })?;
     check_project(&args.url, &answer.project_id)?;
-    match kind {
-        ProposalKind::Registration => session.remember_registered(&answer.project_id, &client),
-        ProposalKind::Update => session.remember(&answer.project_id, &client),
-    }
-    let made = MadeProposal::find(&client, answer, pending).await;
-    let name = session.name_of(&made.path, Some(&made.project));
-    let text = session.output.list(&made.text(kind, &name, key.public_key()));
-    session.output.result(&text, &made.json())
+    Ok(answer)
 }
 
 /// The server for a new project (D245): the one that the user named or set for it, else one that its signers file names,
@@ -171,33 +164,30 @@ pub(crate) fn place_beside(place: &str) -> String {
 
 /// Returns the project in which the published file is in force. Else warns if it is proposed from the very place at which
 /// new users look for the signers in force.
-async fn look_at_place(
+fn look_at_place<'a>(
     session: &Session,
-    client: &ServerClient,
-    url: &str,
+    meant: &'a [MeantProject],
     published: Option<&[u8]>,
-) -> Result<Option<RepoPath>, CliError> {
-    for SignersSource { project, url: given, .. } in list_sources(url) {
-        let shown = client.state_at(&layout::pending_signers(&project)).await?;
+) -> Option<&'a RepoPath> {
+    for (SignersSource { project, url: given, .. }, shown) in meant {
         let entries = &shown.history().entries;
         let (Some(first), Some(last)) = (entries.first(), entries.last()) else { continue };
         if published == Some(last.signers_config.as_bytes()) {
-            return Ok(Some(project));
+            return Some(project);
         }
-        let Ok(metadata) = Metadata::parse(first.metadata.as_bytes()) else { continue };
-        let origin = metadata.origin;
+        let Ok(Metadata { origin, .. }) = Metadata::parse(first.metadata.as_bytes()) else { continue };
         let place = locate_claimed(&origin.url, origin.kind);
-        if place.is_ok_and(|place| place.url == given) {
+        if place.is_ok_and(|place| place.url == *given) {
             session.output.warn(&format!(
                 "warning: new users look at {} for the signers in force, and refuse the project while another file is there. \
                  Put the old file back until the new one is in force, and propose the new one from a place beside it: {}",
                 shown_text(&origin.url),
                 place_beside(&origin.url)
             ));
-            return Ok(None);
+            return None;
         }
     }
-    Ok(None)
+    None
 }
 
 fn say_in_force(session: &Session, client: &ServerClient, project: &RepoPath) -> Result<(), CliError> {
@@ -206,9 +196,8 @@ fn say_in_force(session: &Session, client: &ServerClient, project: &RepoPath) ->
         "This signers file is in force already on {server}: nothing is left to do. `countersign signers edit {name}` \
          makes the next one"
     );
-    let path = layout::pending_signers(project);
     let value = json!({
-        "project_id": project.as_str(), "server": server, "file_path": path.as_str(), "was_done": true,
+        "project_id": project, "server": server, "file_path": layout::pending_signers(project), "was_done": true,
         "required_signers": [], "replaced": null,
     });
     session.output.result(&text, &value)
@@ -230,99 +219,71 @@ fn check_url(url: &str) -> Result<(), CliError> {
     }
 }
 
-/// A proposal that the server has accepted, and what comes of it.
-struct MadeProposal {
-    server: String,
-    project: RepoPath,
-    path: RepoPath,
-    required: Vec<PublicKey>,
-    /// Who still has to sign, in words.
-    asked: String,
-    replaced: Option<ProposalDescription>,
-    drops: DroppedReleases,
-}
-
-impl MadeProposal {
-    /// `pending`: what waited there before.
-    async fn find(
-        client: &ServerClient,
-        answer: ProposedResponse,
-        pending: Option<ProposalDescription>,
-    ) -> Self {
-        let ProposedResponse { project_id: project, required_signers: required, .. } = answer;
-        let path = layout::pending_signers(&project);
-        let shown = client.state_at(&path).await.unwrap_or_else(|_| Shown::nothing(client, &path));
-        let active = shown.signers().ok().flatten();
-        let drops = active.as_ref().map(|_| shown.drops()).unwrap_or_default();
-        let now = describe_proposal(&shown.files, &project).ok().flatten();
-        let is_other = |pending: &ProposalDescription| {
-            pending.path == path && now.as_ref().is_some_and(|now| now.digest != pending.digest)
-        };
-        let replaced = pending.filter(is_other);
-        let asked = match &now {
-            Some(now) => asked_text(&now.conditions),
-            None => People { names: &Names::of(&active), you: None }.list(required.clone()),
-        };
-        let server = client.address();
-        Self { server, project, path, required, asked, replaced, drops }
-    }
-
-    /// `name`: what can be typed for the proposal.
-    fn text(&self, kind: ProposalKind, name: &str, you: PublicKey) -> String {
-        let (done, project, server) = (kind.done(), &self.project, &self.server);
+/// Says what the server has accepted, and what comes of it. `pending`: what waited there before.
+async fn report(
+    session: &Session,
+    client: &ServerClient,
+    done: &str,
+    answer: ProposedResponse,
+    pending: Option<ProposalDescription>,
+    you: PublicKey,
+) -> Result<(), CliError> {
+    let ProposedResponse { project_id: project, required_signers: required, .. } = answer;
+    let (path, server) = (layout::pending_signers(&project), client.address());
+    let name = session.name_of(&path, Some(&project));
+    let shown = client.state_at(&path).await.unwrap_or_else(|_| Shown::nothing(client, &path));
+    let active = shown.signers().ok().flatten();
+    let now = describe_proposal(&shown.files, &project).ok().flatten();
+    let asked = match &now {
+        Some(now) => asked_text(&now.conditions),
+        None => People { names: &Names::of(&active), you: None }.list(required.iter().copied()),
+    };
+    let mut text = format!("{done} {project} on {server}\n");
+    text.push_str(&match asked.as_str() {
         // A proposal that comes back has its signatures (D15).
-        let mut text = match self.asked.as_str() {
-            "" => format!(
-                "{done} {project} on {server}\nIt has all signatures. `countersign status {name}` shows when it takes effect"
-            ),
-            asked => format!(
-                "{done} {project} on {server}\nSignatures are needed from {asked}, each with `countersign sign {name}`"
-            ),
-        };
-        if let Some(ProposalDescription { signatures, names, .. }) = &self.replaced {
-            let people = People { names, you: Some(you) };
-            text.push_str("\nIt replaces one that was pending. ");
-            text.push_str(&match people.list(signatures.signers()).as_str() {
-                "" => "No one had signed that one.".to_owned(),
-                signed => format!("These signatures are set aside: {signed}. {SET_ASIDE}"),
-            });
-        }
-        if let Some(dropped) = dropped_text(&self.drops) {
-            text.push_str(&format!("\nOnce it is in force, these need their signatures again: {dropped}"));
-        }
-        text
+        "" => format!("It has all signatures. `countersign status {name}` shows when it takes effect"),
+        asked => format!("Signatures are needed from {asked}, each with `countersign sign {name}`"),
+    });
+    let is_other = |pending: &ProposalDescription| {
+        pending.path == path && now.as_ref().is_some_and(|now| now.digest != pending.digest)
+    };
+    let replaced = pending.filter(is_other);
+    if let Some(ProposalDescription { signatures, names, .. }) = &replaced {
+        let people = People { names, you: Some(you) };
+        text.push_str("\nIt replaces one that was pending. ");
+        text.push_str(&match people.list(signatures.signers()).as_str() {
+            "" => "No one had signed that one.".to_owned(),
+            signed => format!("These signatures are set aside: {signed}. {SET_ASIDE}"),
+        });
     }
-
-    fn json(&self) -> Value {
-        let replaced = self.replaced.as_ref();
-        json!({
-            "project_id": self.project.as_str(),
-            "server": self.server,
-            "file_path": self.path.as_str(),
-            "required_signers": self.required,
-            "replaced": replaced.map(|replaced| json!({"signatures": replaced.signatures.signers()})),
-        })
+    if let Some(dropped) = active.and_then(|_| dropped_text(&shown.drops())) {
+        text.push_str(&format!("\nOnce it is in force, these need their signatures again: {dropped}"));
     }
+    let value = json!({
+        "project_id": project,
+        "server": server,
+        "file_path": path,
+        "required_signers": required,
+        "replaced": replaced.map(|replaced| json!({"signatures": replaced.signatures.signers()})),
+    });
+    session.output.result(&session.output.list(&text), &value)
 }
 
 fn list_sources(url: &str) -> Vec<SignersSource> {
     SourceKind::ALL.into_iter().filter_map(|kind| locate_claimed(url, kind).ok()).collect()
 }
 
-fn list_projects(url: &str) -> Vec<RepoPath> {
-    list_sources(url).into_iter().map(|source| source.project).collect()
-}
-
 /// The first project that the URL can mean. Settings are looked up for it.
 fn find_project(url: &str) -> Option<RepoPath> {
-    list_projects(url).into_iter().next()
+    list_sources(url).into_iter().next().map(|source| source.project)
 }
 
 /// The project that a server answers with must be one that the URL can mean: what is printed will be signed.
 fn check_project(url: &str, answered: &RepoPath) -> Result<(), CliError> {
-    let meant = list_projects(url);
+    let meant = list_sources(url);
     // A forge may serve its raw files from a host that only its server's operator knows.
-    if (meant.is_empty() && answered.check_storable_dir().is_ok()) || meant.contains(answered) {
+    let is_meant = meant.iter().any(|source| source.project == *answered);
+    if is_meant || (meant.is_empty() && answered.check_storable_dir().is_ok()) {
         return Ok(());
     }
     Err(CliError::unverified(

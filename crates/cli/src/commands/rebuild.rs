@@ -1,9 +1,7 @@
 //! `countersign rebuild`: compares what was built from the source with a release, and states it (D260). Made for machines
 //! that build, of another organisation than the one that publishes.
 
-use std::time::Duration;
-
-use countersign_core::documents::index::{AssetName, Digests};
+use countersign_core::documents::index::{AssetName, Digests, PublishedFile};
 use countersign_core::documents::signers::SignersFile;
 use countersign_core::documents::statement::{Rebuild, RebuiltFile, Statement, StatementKind};
 use countersign_core::proof::to_sign::Subject;
@@ -17,17 +15,13 @@ use countersign_explain::{
 use serde_json::{Value, json};
 
 use crate::args::RebuildArgs;
-use crate::client::{now, session::Session, state::Shown, submission::Submitted, targets::Target};
-use crate::commands::statements::{StatementCommand, SubmittedStatement};
-
+use crate::client::{session::Session, state::Shown, submission::Submitted, targets::Target};
+use crate::commands::statements::{self, StatementCommand, SubmittedStatement, time_after};
 use crate::evidence::comparison::{Comparison, ForOpenpgp, MatchOutcome, compare};
 use crate::evidence::release::{ShownRelease, require_release};
 use crate::evidence::review::describe_comparison;
 use crate::words::error::{CliError, ErrorKind, shown_path};
 use crate::words::{output::Several, output::quote, table::People, table::when_text};
-
-/// The time between two words of one builder.
-const STEP: Duration = Duration::from_millis(1);
 
 const REBUILD: StatementCommand = StatementCommand {
     kind: StatementKind::Rebuild,
@@ -54,10 +48,7 @@ pub(crate) async fn run(session: &Session, args: &RebuildArgs) -> Result<(), Cli
     if let Some(signed) = REBUILD.sign_carried(session, &args.carried) {
         return signed.map_err(not_stated);
     }
-    match state_built(session, args).await.map_err(not_stated)? {
-        Some(stated) => stated.finish(session),
-        None => Ok(()),
-    }
+    state_built(session, args).await.map_err(not_stated)?
 }
 
 /// Exit code 3 says that a difference is stated. Nothing else ends with it.
@@ -68,44 +59,34 @@ fn not_stated(error: CliError) -> CliError {
     }
 }
 
-/// What a builder has stated.
-struct StatedBuild {
-    path: RepoPath,
-    built: Built,
-    text: String,
-}
-
-/// States what was built, or writes it for a computer without a network and returns `None`.
-async fn state_built(session: &Session, args: &RebuildArgs) -> Result<Option<StatedBuild>, CliError> {
-    let (dir, source) = match (&args.files, &args.source) {
-        (Some(dir), Some(source)) => (dir, source),
-        (None, _) => {
-            return Err(CliError::usage("nothing says what was built", "pass --files DIR with the files"));
-        }
-        (Some(_), None) => {
-            let hint = "pass --source COMMIT: `git rev-parse HEAD` prints it";
-            return Err(CliError::usage("nothing says what it was built from", hint));
-        }
+/// States what was built, or writes it for a computer without a network. The inner result reports what is stated: that the
+/// files differ is its error.
+async fn state_built(session: &Session, args: &RebuildArgs) -> Result<Result<(), CliError>, CliError> {
+    let Some(dir) = &args.files else {
+        return Err(CliError::usage("nothing says what was built", "pass --files DIR with the files"));
+    };
+    let Some(source) = &args.source else {
+        let hint = "pass --source COMMIT: `git rev-parse HEAD` prints it";
+        return Err(CliError::usage("nothing says what it was built from", hint));
     };
     let hint = "name a release; a signers file is not built";
-    let found = session.find_release(&args.names, "rebuilt", hint).await?;
-    let Target { client, path, shown: state } = found;
-    let ShownRelease { index, text, digest } = require_release(&state, &path)?;
-    let name = session.name_of(&path, Some(&index.project_id));
+    let target = session.find_release(&args.names, "rebuilt", hint).await?;
+    let Target { client, path, shown: state } = &target;
+    let ShownRelease { index, text, digest } = require_release(state, path)?;
+    let name = session.name_of(path, Some(&index.project_id));
     let compared = compare(&index, dir, ForOpenpgp::No)?;
-    let mut built = Built::choose(&state, &path, &name, &index.project_id, compared)?;
-    let rebuilds = state.read(|files| stored::rebuilds(files, &path))?;
-    let write = |built: &Built, earlier: Option<Timestamp>| -> Result<String, CliError> {
-        let timestamp = now()?.to_whole_milliseconds();
+    let mut built = Built::choose(state, path, &name, &index.project_id, compared)?;
+    let rebuilds = state.read(|files| stored::rebuilds(files, path))?;
+    let request = |built: &Built, earlier: Option<Timestamp>| -> Result<StatementRequest, CliError> {
         let document = Rebuild {
             rebuild_of: path.clone(),
             subject_digest: digest,
             source_commit: source.clone(),
             files: built.list_stated(),
-            timestamp: earlier.map_or(timestamp, |earlier| timestamp.max(earlier.later(STEP))),
+            timestamp: time_after(earlier)?,
         };
-        let text = document.write();
-        if text.len() > REBUILD_BYTES {
+        let statement = document.write();
+        if statement.len() > REBUILD_BYTES {
             return Err(CliError::usage(
                 format!(
                     "what you got of {} files has more than {}",
@@ -115,29 +96,24 @@ async fn state_built(session: &Session, args: &RebuildArgs) -> Result<Option<Sta
                 "state fewer files: about 340 fit; others cannot be reproduced until the project makes fewer",
             ));
         }
-        Ok(String::from_utf8_lossy(&text).into_owned())
-    };
-    let history = state.history().clone();
-    let request = |document| {
-        StatementRequest::of_release(StatementKind::Rebuild, path.clone(), text.clone(), history, document)
+        let statement = String::from_utf8_lossy(&statement).into_owned();
+        let (kind, history) = (StatementKind::Rebuild, state.history().clone());
+        Ok(StatementRequest::of_release(kind, path.clone(), text.clone(), history, statement))
     };
     if let Some(file) = &args.carried.export {
         // The key is elsewhere, so any builder's earlier word may be the one that this replaces.
         let newest = rebuilds.entries.values().map(|said| said.document.timestamp).max();
-        let request = request(write(&built, newest)?);
-        check(&request)?;
-        return REBUILD.export(session, request, &name, file).map(|()| None);
+        return REBUILD.export(session, request(&built, newest)?, &name, file).map(Ok);
     }
-    let listed = state.listed_keys()?;
-    let you = session.public_key_of(Some(&path), &listed)?;
+    let you = session.public_key_of(Some(path), &state.listed_keys()?)?;
     let earlier = rebuilds.entries.get(&you);
     built.keep(earlier.map(|said| &said.document).filter(|said| said.source_commit == *source));
-    let to_state = check(&request(write(&built, earlier.map(|said| said.document.timestamp))?))?;
+    let to_state = check(&request(&built, earlier.map(|said| said.document.timestamp))?)?;
     REBUILD.check_key(&to_state, &you)?;
     let is_stated = |said: &Rebuild| said.source_commit == *source && said.files == built.list_stated();
     if let Some(said) = earlier.filter(|said| is_stated(&said.document)) {
         let text = format!("You stated this of {name} on {}", when_text(said.collected_at));
-        return Ok(Some(StatedBuild { path, built, text }));
+        return Ok(built.report(session, path, &text));
     }
     built.replaced = earlier.and_then(|said| built.say_replaced(&said.document, source));
     if let Some(replaced) = built.replaced.as_ref().filter(|_| built.state == ReleaseState::Complete) {
@@ -150,12 +126,9 @@ async fn state_built(session: &Session, args: &RebuildArgs) -> Result<Option<Sta
     lines.extend(describe_comparison(&built.compared, session.output));
     let names = Names::of([to_state.signers()]);
     let who = People { names: &names, you: None }.name(you);
-    session.confirm(&lines.join("\n"), &built.question(&who))?;
-    let key = session.key(Some(&path), &listed)?;
-    let statement = to_state.sign(you, |digest| key.sign(digest))?;
+    let (key, statement) = statements::sign(session, &target, &to_state, you, &lines, &built.question(&who))?;
     client.submit_statement(&key, &statement).await?;
-    let text = format!("Stated on {}: {}", client.address(), built.say(&name));
-    Ok(Some(StatedBuild { path, built, text }))
+    Ok(built.report(session, path, &format!("Stated on {}: {}", client.address(), built.say(&name))))
 }
 
 /// What was built of a release.
@@ -170,7 +143,7 @@ struct Built {
 }
 
 impl Built {
-    /// Keeps the files that builders make, and compares them as everyone does who reads the statement: by their digests.
+    /// Keeps the files that builders make, and compares them by their digests.
     fn choose(
         state: &Shown,
         path: &RepoPath,
@@ -188,31 +161,21 @@ impl Built {
         };
         compared.files.retain(|file| reproduction.files.contains_key(&file.listed.file_name));
         for file in compared.files.iter_mut().filter(|file| file.outcome != MatchOutcome::Missing) {
-            let path = || shown_path(&compared.dir.join(file.listed.file_name.as_str()));
             let own = file.own.ok_or_else(|| {
-                CliError::usage(
-                    format!("{} is not a plain file", path()),
-                    "put there the file that you built",
-                )
+                let path = shown_path(&compared.dir.join(file.listed.file_name.as_str()));
+                CliError::usage(format!("{path} is not a plain file"), "put there the file that you built")
             })?;
-            file.outcome = match file.listed.digests.agrees_with(&own.digests) {
-                Some(true) => MatchOutcome::Match,
-                Some(false) | None => MatchOutcome::Differ,
-            };
+            file.outcome = judge(&file.listed, &own.digests);
         }
         let built = Self { state: release.state, compared, kept: Vec::new(), replaced: None };
         if built.list_stated().is_empty() {
-            let wanted: Vec<AssetName> = reproduction.files.into_keys().collect();
-            return Err(CliError::usage(
-                format!("--files has no file of {name} that builders make"),
-                match wanted.is_empty() {
-                    true => "the release has no such file: the signers file says which, under `rebuilds`"
-                        .to_owned(),
-                    false => {
-                        format!("it needs files with the names of the release: {}", list_files(&wanted))
-                    }
-                },
-            ));
+            let hint = match list_files(reproduction.files.keys()).as_str() {
+                "" => {
+                    "the release has no such file: the signers file says which, under `rebuilds`".to_owned()
+                }
+                wanted => format!("it needs files with the names of the release: {wanted}"),
+            };
+            return Err(CliError::usage(format!("--files has no file of {name} that builders make"), hint));
         }
         Ok(built)
     }
@@ -223,10 +186,7 @@ impl Built {
         for file in self.compared.files.iter_mut().filter(|file| file.outcome == MatchOutcome::Missing) {
             let mut stated = earlier.into_iter().flat_map(|earlier| &earlier.files);
             let Some(said) = stated.find(|said| said.file_name == file.listed.file_name) else { continue };
-            file.outcome = match file.listed.digests.agrees_with(&said.digests) {
-                Some(true) => MatchOutcome::Match,
-                Some(false) | None => MatchOutcome::Differ,
-            };
+            file.outcome = judge(&file.listed, &said.digests);
             self.kept.push(said.clone());
         }
     }
@@ -250,14 +210,13 @@ impl Built {
     fn say_replaced(&self, earlier: &Rebuild, source: &str) -> Option<String> {
         let (stated, commit) = (self.list_stated(), &earlier.source_commit);
         let gone = earlier.files.iter().filter(|file| commit != source || !stated.contains(file));
-        let gone: Vec<AssetName> = gone.map(|file| file.file_name.clone()).collect();
-        let said = || format!("what you stated of {} from commit {commit}", list_files(&gone));
-        (!gone.is_empty()).then(said)
+        let gone = list_files(gone.map(|file| &file.file_name));
+        (!gone.is_empty()).then(|| format!("what you stated of {gone} from commit {commit}"))
     }
 
-    fn list(&self, outcome: MatchOutcome) -> Vec<AssetName> {
-        let files = self.compared.files.iter().filter(|file| file.outcome == outcome);
-        files.map(|file| file.listed.file_name.clone()).collect()
+    fn list(&self, outcome: MatchOutcome) -> impl Iterator<Item = &AssetName> {
+        let files = self.compared.files.iter().filter(move |file| file.outcome == outcome);
+        files.map(|file| &file.listed.file_name)
     }
 
     fn differs(&self) -> bool {
@@ -276,10 +235,9 @@ impl Built {
             (false, None) => "the same files".to_owned(),
             (false, Some(part)) => format!("{part}, the same"),
         };
-        let kept: Vec<AssetName> = self.kept.iter().map(|file| file.file_name.clone()).collect();
-        let kept = match kept.is_empty() {
-            true => String::new(),
-            false => format!("You stated before what you got of {}, and that stays. ", list_files(&kept)),
+        let kept = match list_files(self.kept.iter().map(|file| &file.file_name)).as_str() {
+            "" => String::new(),
+            kept => format!("You stated before what you got of {kept}, and that stays. "),
         };
         let replaced =
             self.replaced.iter().map(|replaced| format!("This replaces {replaced}. ")).collect::<String>();
@@ -288,10 +246,9 @@ impl Built {
 
     /// Says what was stated.
     fn say(&self, name: &str) -> String {
-        let missing = self.list(MatchOutcome::Missing);
-        let rest = match missing.is_empty() {
-            true => String::new(),
-            false => format!(". Not built: {}", list_files(&missing)),
+        let rest = match list_files(self.list(MatchOutcome::Missing)).as_str() {
+            "" => String::new(),
+            missing => format!(". Not built: {missing}"),
         };
         let said = match (self.differs(), self.part()) {
             (true, _) => say_different(name),
@@ -302,31 +259,31 @@ impl Built {
         said + &rest + &replaced.collect::<String>()
     }
 
-    fn json(&self) -> Value {
+    /// Exit code 3 tells a machine that the files differ, though all went well.
+    fn report(&self, session: &Session, path: &RepoPath, text: &str) -> Result<(), CliError> {
         let mut value = self.compared.json();
         value["is_match"] = json!(!self.differs());
-        let missing = self.list(MatchOutcome::Missing);
-        value["not_built"] = missing.iter().map(AssetName::as_str).collect();
-        value
-    }
-}
-
-impl StatedBuild {
-    /// Exit code 3 tells a machine that the files differ, though all went well.
-    fn finish(&self, session: &Session) -> Result<(), CliError> {
-        let Self { path, built, text } = self;
-        let mut value = built.json();
-        value["file_path"] = json!(path.as_str());
-        if !built.differs() {
+        value["not_built"] = self.list(MatchOutcome::Missing).map(AssetName::as_str).collect();
+        value["file_path"] = json!(path);
+        if !self.differs() {
             return session.output.result(text, &value);
         }
-        let differ = built.list(MatchOutcome::Differ);
-        let verb = if differ.len() == 1 { "differs" } else { "differ" };
+        let (count, files) =
+            (self.compared.count(MatchOutcome::Differ), list_files(self.list(MatchOutcome::Differ)));
+        let verb = if count == 1 { "differs" } else { "differ" };
         Err(CliError::unverified(
-            format!("{text}. {} file{} {verb}: {}", differ.len(), plural(differ.len()), list_files(&differ)),
+            format!("{text}. {count} file{} {verb}: {files}", plural(count)),
             "compare the builds, for example with diffoscope; the release is not what you got from the source",
         )
         .with_detail("comparison", value))
+    }
+}
+
+/// Everyone who reads the statement compares it like this: by the digests that both have.
+fn judge(listed: &PublishedFile, got: &Digests) -> MatchOutcome {
+    match listed.digests.agrees_with(got) {
+        Some(true) => MatchOutcome::Match,
+        Some(false) | None => MatchOutcome::Differ,
     }
 }
 
@@ -387,23 +344,18 @@ fn describe_files(to_state: &ToState) -> Vec<String> {
     else {
         return Vec::new();
     };
-    let line = |(name, is_same): (&AssetName, Option<bool>)| {
-        let outcome = match is_same {
-            Some(true) => "the same",
-            Some(false) => "DIFFERS",
-            None => "is not in the release",
-        };
-        format!("    {} {outcome}", marked_name(name.as_str()))
-    };
-    let is_covered =
-        |name: &AssetName| to_state.signers().rebuilds().is_some_and(|policy| policy.covers(name.as_str()));
+    let line = |name: &AssetName, outcome| format!("    {} {outcome}", marked_name(name.as_str()));
+    let stated = compare_stated(index, document).into_iter().map(|(name, is_same)| match is_same {
+        Some(true) => line(name, "the same"),
+        Some(false) => line(name, "DIFFERS"),
+        None => line(name, "is not in the release"),
+    });
+    let policy = to_state.signers().rebuilds();
+    let is_covered = |name: &&AssetName| policy.is_some_and(|policy| policy.covers(name.as_str()));
     let is_stated = |name: &AssetName| document.files.iter().any(|file| file.file_name == *name);
-    let names = index.published_files.iter().map(|file| &file.file_name);
-    let missing = names.filter(|name| is_covered(name) && !is_stated(name));
-    std::iter::once("  built".to_owned())
-        .chain(compare_stated(index, document).into_iter().map(line))
-        .chain(missing.map(|name| format!("    {} is not built", marked_name(name.as_str()))))
-        .collect()
+    let covered = index.published_files.iter().map(|file| &file.file_name).filter(is_covered);
+    let missing = covered.filter(|name| !is_stated(name)).map(|name| line(name, "is not built"));
+    std::iter::once("  built".to_owned()).chain(stated).chain(missing).collect()
 }
 
 fn say_different(name: &str) -> String {

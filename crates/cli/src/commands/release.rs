@@ -17,7 +17,7 @@ use countersign_forge::pages::{ProjectPages, ReleaseAddress};
 use countersign_forge::url::parse_http_url;
 use countersign_server::web::links;
 use indicatif::ProgressBar;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::client::targets::{FORMS, ReleaseName, ServerPath};
 use crate::client::{ServerCall, ServerClient, session::Reader, session::Session};
@@ -26,57 +26,58 @@ use crate::words::{error::CliError, output::quote, table::People};
 use crate::{args::ReleaseArgs, keys::SigningKey};
 
 pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), CliError> {
-    let PublishedRelease { client, path: release_path, body } = PublishedRelease::find(session, args).await?;
+    let release = PublishedRelease::find(session, args).await?;
+    let PublishedRelease { client, path: release_path, .. } = &release;
     client.check_reachable().await?;
-    if let Some(signed) = find_signed(&client, &body).await? {
-        let shown = compare(&signed.shown, &body, &signed.path).await?;
+    if let Some(signed) = release.find_signed().await? {
+        let is_same = release.lists_same(&signed.shown, &signed.path).await?;
         match args.if_needed {
             // The server says that nothing is to be done.
-            false if shown == ShownFiles::Same => {}
-            false => confirm_replacement(session, &signed, shown)?,
+            false if is_same == Some(true) => {}
+            false => confirm_replacement(session, &signed, is_same)?,
             // A registrar replaces nothing, so that it may ask (D105). A signer would.
             true if is_registrar(session, &signed)? => {}
-            true if shown == ShownFiles::Other => return Err(registered_otherwise(&signed.path)),
-            true => return show_registered(session, args, &client, &signed.path),
+            true => return release.show_registered(&signed.path, is_same),
         }
     }
-    let key =
-        session.key(release_path.as_ref(), &session.listed_keys(&client, release_path.as_ref()).await?)?;
-    let answer = match (register(session, &client, &key, &body).await, locate_index(&body)) {
-        (Err(error), Some(path)) if is_registered(&error) => {
+    let listed = session.listed_keys(client, release_path.as_ref()).await?;
+    let key = session.key(release_path.as_ref(), &listed)?;
+    let answer = match (release.register(&key).await, release.locate_index()) {
+        // Exactly these files are registered, or a complete release is.
+        (Err(error), Some(path)) if error.code() == Some(ErrorCode::ReleaseRegistered) => {
             if !args.if_needed {
-                return Err(explain_conflict(&client, &path, error).await);
+                return Err(explain_conflict(client, &path, error).await);
             }
-            if compare(&client.state_at(&path).await?, &body, &path).await? == ShownFiles::Other {
-                return Err(registered_otherwise(&path));
-            }
-            return show_registered(session, args, &client, &path);
+            let is_same = release.lists_same(&client.state_at(&path).await?, &path).await?;
+            return release.show_registered(&path, is_same);
         }
         (answer, _) => answer?,
     };
-    if !is_index_of(&body, &answer.index_file_path) {
+    if !release.is_index(&answer.index_file_path) {
         return Err(CliError::unverified(
             format!("the server answers about another release, {}", answer.index_file_path),
             "check the URL and --server; sign nothing that it shows",
         ));
     }
-    show_new(session, args, &client, answer, key.public_key()).await
+    release.show_new(answer, key.public_key()).await
 }
 
 /// The release as its forge or file server publishes it, and the server that is to collect signatures on it.
-struct PublishedRelease {
+struct PublishedRelease<'a> {
+    session: &'a Session,
+    args: &'a ReleaseArgs,
     client: ServerClient,
     /// What settings are looked up for.
     path: Option<RepoPath>,
     body: AssetsBody,
 }
 
-impl PublishedRelease {
-    async fn find(session: &Session, args: &ReleaseArgs) -> Result<Self, CliError> {
+impl<'a> PublishedRelease<'a> {
+    async fn find(session: &'a Session, args: &'a ReleaseArgs) -> Result<Self, CliError> {
         let (url, body) = match args.names.as_slice() {
             [] => (args.checksums.first(), AssetsBody::Checksums(args.checksums.clone())),
             [url] if url.contains("://") => (Some(url), AssetsBody::Release(url.clone())),
-            names => return Self::find_named(session, &ReleaseName::parse_one(names)?).await,
+            names => return Self::find_named(session, args, &ReleaseName::parse_one(names)?).await,
         };
         for url in url.into_iter().chain(&args.checksums) {
             parse_http_url(url).map_err(|error| {
@@ -89,7 +90,7 @@ impl PublishedRelease {
         }
         if let AssetsBody::Release(url) = &body
             && ProjectPages::known_forge(url).is_some()
-            && locate_index(&body).is_none()
+            && locate_dir(&body).is_none()
         {
             return Err(CliError::usage(
                 format!("`{}` is not the address of a release", shown_text(url)),
@@ -100,11 +101,15 @@ impl PublishedRelease {
             ));
         }
         let path = url.and_then(|url| path_of_url(url));
-        Ok(Self { client: session.client_of(path.as_ref())?, path, body })
+        Ok(Self { session, args, client: session.client_of(path.as_ref())?, path, body })
     }
 
     /// The place where the project's signers file came from tells its forge, and with it the address (D241).
-    async fn find_named(session: &Session, name: &ReleaseName) -> Result<Self, CliError> {
+    async fn find_named(
+        session: &'a Session,
+        args: &'a ReleaseArgs,
+        name: &ReleaseName,
+    ) -> Result<Self, CliError> {
         let StateQuestion::Tag(tag) = &name.which else {
             return Err(CliError::usage(
                 format!("`{name}` does not say which release is new"),
@@ -131,86 +136,118 @@ impl PublishedRelease {
             ReleaseAddress::Checksums(url) => (url.clone(), AssetsBody::Checksums(vec![url])),
         };
         session.output.note(&format!("Registering {}", shown_text(&url)));
-        Ok(Self { client, path: Some(project), body })
+        Ok(Self { session, args, client, path: Some(project), body })
     }
-}
 
-async fn register(
-    session: &Session,
-    client: &ServerClient,
-    key: &SigningKey,
-    body: &AssetsBody,
-) -> Result<AssetsResponse, CliError> {
-    let spinner = session.output.shows_progress().then(|| {
-        let spinner = ProgressBar::new_spinner();
-        spinner.set_message("the server fetches the release; this takes as long as its files are large");
-        spinner.enable_steady_tick(Duration::from_millis(120));
-        spinner
-    });
-    let answer = client.ask(key, ServerCall::assets(body), AssetsResponse::parse).await;
-    if let Some(spinner) = spinner {
-        spinner.finish_and_clear();
-    }
-    answer
-}
-
-async fn show_new(
-    session: &Session,
-    args: &ReleaseArgs,
-    client: &ServerClient,
-    answer: AssetsResponse,
-    you: PublicKey,
-) -> Result<(), CliError> {
-    let AssetsResponse { index_file_path: path, replaced, .. } = answer;
-    let described = client.state_at(&path).await.ok();
-    let described = described.and_then(|shown| describe(&shown.files, &path).ok().flatten());
-    let shown = session.name_of(&path, None);
-    let mut text = format!("Registered {path} on {}", client.address());
-    if let Some(replaced) = &replaced {
-        let names = described.as_ref().map(|described| described.names().clone()).unwrap_or_default();
-        let people = People { names: &names, you: Some(you) };
-        text.push_str("\nIt replaces one that was collecting. ");
-        text.push_str(&match replaced.signatures.as_slice() {
-            [] => "No one had signed that one.".to_owned(),
-            dropped => {
-                let dropped = session.output.list(&people.list(dropped.iter().copied()));
-                format!("These signatures were dropped: {dropped}")
-            }
+    async fn register(&self, key: &SigningKey) -> Result<AssetsResponse, CliError> {
+        let spinner = self.session.output.shows_progress().then(|| {
+            let spinner = ProgressBar::new_spinner();
+            spinner.set_message("the server fetches the release; this takes as long as its files are large");
+            spinner.enable_steady_tick(Duration::from_millis(120));
+            spinner
         });
+        let answer = self.client.ask(key, ServerCall::assets(&self.body), AssetsResponse::parse).await;
+        if let Some(spinner) = spinner {
+            spinner.finish_and_clear();
+        }
+        answer
     }
-    let progress = described.map_or("waits for signatures".to_owned(), |described| described.progress());
-    text.push_str(&format!("\nIt {progress}, each with `countersign sign {shown}`"));
-    let dropped = replaced.map(|replaced| json!({"signatures": replaced.signatures}));
-    let page = page_of(client, &path);
-    text.push_str(&format!("\nIts page: {page}"));
-    args.outputs.append(&[("INDEX", path.as_str()), ("PAGE", &page)])?;
-    let value = json!({"index_file_path": path.as_str(), "page": page, "replaced": dropped});
-    session.output.result(&text, &value)
+
+    async fn show_new(&self, answer: AssetsResponse, you: PublicKey) -> Result<(), CliError> {
+        let Self { session, client, .. } = self;
+        let AssetsResponse { index_file_path: path, replaced, .. } = answer;
+        let described = client.state_at(&path).await.ok();
+        let described = described.and_then(|shown| describe(&shown.files, &path).ok().flatten());
+        let mut text = format!("Registered {path} on {}", client.address());
+        if let Some(replaced) = &replaced {
+            let names = described.as_ref().map(|described| described.names().clone()).unwrap_or_default();
+            let people = People { names: &names, you: Some(you) };
+            text.push_str("\nIt replaces one that was collecting. ");
+            text.push_str(&match people.list(replaced.signatures.iter().copied()).as_str() {
+                "" => "No one had signed that one.".to_owned(),
+                dropped => format!("These signatures were dropped: {}", session.output.list(dropped)),
+            });
+        }
+        let progress = described.map_or("waits for signatures".to_owned(), |described| described.progress());
+        let name = session.name_of(&path, None);
+        text.push_str(&format!("\nIt {progress}, each with `countersign sign {name}`"));
+        let dropped = replaced.map(|replaced| json!({"signatures": replaced.signatures}));
+        self.report(&path, &text, json!({"replaced": dropped}))
+    }
+
+    /// Reports what is registered already, which `--if-needed` is for. It is not for other files (D182).
+    fn show_registered(&self, path: &RepoPath, is_same: Option<bool>) -> Result<(), CliError> {
+        if is_same == Some(false) {
+            return Err(CliError::other(
+                format!("{path} is registered with other files than the checksums files list now"),
+                "a changed release needs a directory of its own; while it still collects signatures, `countersign release` \
+                 without --if-needed replaces it",
+            )
+            .with_detail("conflict", json!("other_files")));
+        }
+        let text = format!("Registered before: {path} on {}", self.client.address());
+        self.report(path, &text, json!({"replaced": null, "was_registered": true}))
+    }
+
+    /// Reports what is registered, with its page: there people see the release, and how to sign it.
+    fn report(&self, path: &RepoPath, text: &str, mut value: Value) -> Result<(), CliError> {
+        let page = format!("{}{}", self.client.address(), links::page(path));
+        self.args.outputs.append(&[("INDEX", path.as_str()), ("PAGE", &page)])?;
+        value["index_file_path"] = json!(path);
+        value["page"] = json!(page);
+        self.session.output.result(&format!("{text}\nIts page: {page}"), &value)
+    }
+
+    /// Whether the checksums files list the files of this index, read as the server would. `None` if this computer cannot
+    /// tell: only the server reads the releases of forges.
+    async fn lists_same(&self, shown: &Shown, path: &RepoPath) -> Result<Option<bool>, CliError> {
+        let AssetsBody::Checksums(urls) = &self.body else { return Ok(None) };
+        let Some(index) = shown.parsed(path, ReleaseIndex::parse)? else { return Ok(None) };
+        Ok(read_checksums(urls).await.map(|files| files == index.published_files))
+    }
+
+    async fn find_signed(&self) -> Result<Option<SignedIndex>, CliError> {
+        let Some(path) = self.locate_index() else { return Ok(None) };
+        let shown = self.client.state_at(&path).await?;
+        let summary = shown.read(|files| summarise_release(files, &path))?;
+        let is_signed = |summary: &ReleaseSummary| {
+            let is_stated = summary.reproduction.as_ref().is_some_and(|found| !found.commits.is_empty());
+            summary.state == ReleaseState::Collecting && (is_stated || !summary.signatures.entries.is_empty())
+        };
+        Ok(summary.filter(is_signed).map(|summary| SignedIndex { path, summary, shown }))
+    }
+
+    /// Finds where the index would be, by the URL alone.
+    fn locate_index(&self) -> Option<RepoPath> {
+        locate_dir(&self.body).map(|dir| layout::index_in(&dir))
+    }
+
+    /// Whether the index of what was registered belongs at this path. What is printed will be signed.
+    fn is_index(&self, path: &RepoPath) -> bool {
+        match &self.body {
+            AssetsBody::Release(url) => {
+                let dir = path.parent().filter(|dir| layout::index_in(dir) == *path);
+                dir.is_some_and(|dir| {
+                    let mut projects = dir.self_and_ancestors();
+                    projects.any(|project| release_tag_at(without_query(url), &project, &dir).is_some())
+                })
+            }
+            AssetsBody::Checksums(_) => self.locate_index().as_ref() == Some(path),
+        }
+    }
 }
 
-/// Whether the server refused because the same files are registered, or a complete release is.
-fn is_registered(error: &CliError) -> bool {
-    error.code() == Some(ErrorCode::ReleaseRegistered)
+/// A query on the URL of a page means nothing.
+fn without_query(url: &str) -> &str {
+    url.split('?').next().unwrap_or(url)
 }
 
-/// The answer to whether the files to register are those that an index lists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ShownFiles {
-    Same,
-    Other,
-    /// This computer cannot tell: only the server reads the releases of forges.
-    Unknown,
-}
-
-/// Reads the checksums files as the server would.
-async fn compare(shown: &Shown, body: &AssetsBody, path: &RepoPath) -> Result<ShownFiles, CliError> {
-    let AssetsBody::Checksums(urls) = body else { return Ok(ShownFiles::Unknown) };
-    let Some(index) = shown.parsed(path, ReleaseIndex::parse)? else { return Ok(ShownFiles::Unknown) };
-    Ok(match read_checksums(urls).await {
-        Some(files) if files == index.published_files => ShownFiles::Same,
-        Some(_) => ShownFiles::Other,
-        None => ShownFiles::Unknown,
-    })
+/// Finds where the release would be, by the URL alone.
+fn locate_dir(body: &AssetsBody) -> Option<RepoPath> {
+    match body {
+        AssetsBody::Release(url) => locate_release_page(without_query(url)),
+        AssetsBody::Checksums(urls) => path_of_url(urls.first()?)?.parent(),
+    }
 }
 
 /// Reads the checksums files, or `None` if that fails. The server then says more about it.
@@ -224,16 +261,6 @@ async fn read_checksums(urls: &[String]) -> Option<Vec<PublishedFile>> {
         checksums.add_file(file.as_str(), &bytes).ok()?;
     }
     Some(source.list_files(checksums))
-}
-
-/// `--if-needed` is for what is registered already, and this is something else (D182).
-fn registered_otherwise(path: &RepoPath) -> CliError {
-    CliError::other(
-        format!("{path} is registered with other files than the checksums files list now"),
-        "a changed release needs a directory of its own; while it still collects signatures, `countersign release` \
-         without --if-needed replaces it",
-    )
-    .with_detail("conflict", json!("other_files"))
 }
 
 /// The server has one code for three cases. What it shows says which one it is.
@@ -260,41 +287,11 @@ async fn explain_conflict(client: &ServerClient, path: &RepoPath, error: CliErro
         .with_request_id(error.request_id.as_deref())
 }
 
-fn show_registered(
-    session: &Session,
-    args: &ReleaseArgs,
-    client: &ServerClient,
-    path: &RepoPath,
-) -> Result<(), CliError> {
-    let page = page_of(client, path);
-    args.outputs.append(&[("INDEX", path.as_str()), ("PAGE", &page)])?;
-    let text = format!("Registered before: {path} on {}\nIts page: {page}", client.address());
-    let value =
-        json!({"index_file_path": path.as_str(), "page": page, "replaced": null, "was_registered": true});
-    session.output.result(&text, &value)
-}
-
-/// Says where people see the release, and how to sign it.
-fn page_of(client: &ServerClient, path: &RepoPath) -> String {
-    format!("{}{}", client.address(), links::page(path))
-}
-
 /// An index that collects, and has signatures or statements of builders.
 struct SignedIndex {
     path: RepoPath,
     summary: ReleaseSummary,
     shown: Shown,
-}
-
-async fn find_signed(client: &ServerClient, body: &AssetsBody) -> Result<Option<SignedIndex>, CliError> {
-    let Some(path) = locate_index(body) else { return Ok(None) };
-    let shown = client.state_at(&path).await?;
-    let summary = shown.read(|files| summarise_release(files, &path))?;
-    let is_signed = |summary: &ReleaseSummary| {
-        let is_stated = summary.reproduction.as_ref().is_some_and(|found| !found.commits.is_empty());
-        summary.state == ReleaseState::Collecting && (is_stated || !summary.signatures.entries.is_empty())
-    };
-    Ok(summary.filter(is_signed).map(|summary| SignedIndex { path, summary, shown }))
 }
 
 fn is_registrar(session: &Session, signed: &SignedIndex) -> Result<bool, CliError> {
@@ -306,9 +303,9 @@ fn is_registrar(session: &Session, signed: &SignedIndex) -> Result<bool, CliErro
 fn confirm_replacement(
     session: &Session,
     SignedIndex { path, summary, .. }: &SignedIndex,
-    files: ShownFiles,
+    is_same: Option<bool>,
 ) -> Result<(), CliError> {
-    let if_changed = if files == ShownFiles::Unknown { "If its files have changed: " } else { "" };
+    let if_changed = if is_same.is_none() { "If its files have changed: " } else { "" };
     let names = Names::of([&*summary.signers.file]);
     let you = session.own_key();
     let people = People { names: &names, you };
@@ -330,30 +327,4 @@ fn stated_text(reproduction: &Reproduction) -> Option<String> {
     let different = count_different(reproduction.different.len());
     let different = different.map(|different| format!(" ({different})")).unwrap_or_default();
     (count > 0).then(|| format!("what {count} builder{} stated{different}", plural(count)))
-}
-
-/// Finds where the index would be, by the URL alone.
-fn locate_index(body: &AssetsBody) -> Option<RepoPath> {
-    let dir = match body {
-        AssetsBody::Release(url) => locate_release_page(url.split('?').next().unwrap_or(url)),
-        AssetsBody::Checksums(urls) => {
-            urls.first().and_then(|url| path_of_url(url)).and_then(|file| file.parent())
-        }
-    };
-    dir.map(|dir| layout::index_in(&dir))
-}
-
-/// Whether the index of what was registered belongs at this path. What is printed will be signed.
-fn is_index_of(body: &AssetsBody, path: &RepoPath) -> bool {
-    match body {
-        AssetsBody::Release(url) => {
-            // A query on the page's URL means nothing.
-            let url = url.split('?').next().unwrap_or(url);
-            let dir = path.parent().filter(|dir| layout::index_in(dir) == *path);
-            dir.is_some_and(|dir| {
-                dir.self_and_ancestors().any(|project| release_tag_at(url, &project, &dir).is_some())
-            })
-        }
-        AssetsBody::Checksums(_) => locate_index(body).as_ref() == Some(path),
-    }
 }

@@ -7,7 +7,7 @@ use countersign_core::documents::statement::{Revocation, StatementKind};
 use countersign_core::proof::to_sign::{SigningRequest, Subject};
 use countersign_core::proof::to_state::{StatementRequest, ToState, ToStateError};
 use countersign_core::rules::{quorum, stored, stored::ReleaseState};
-use countersign_core::values::shown::{marked_name, quoted, shown_text};
+use countersign_core::values::shown::{marked_name, quoted};
 use countersign_core::values::{digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp};
 use countersign_explain::{progress::Names, words::list_called};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use crate::args::RevokeArgs;
 use crate::client::{ServerClient, now, state::Shown, submission::Submitted};
 use crate::client::{session::Session, targets::Target};
 use crate::commands::statements::{
-    StatementCommand, SubmittedStatement, choose_request, describe_signed, find_begun, is_meant, say_begun,
+    self, StatementCommand, SubmittedStatement, describe_signed, files_text, is_meant, say_begun,
 };
 use crate::evidence::{release::ShownRelease, release::require_release};
 use crate::words::error::{CliError, REASON_HINT};
@@ -48,11 +48,11 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
         return signed;
     }
     let hint = "name a release; signers files are replaced with `countersign update`";
-    let found = session.find_release(&args.names, "revoked", hint).await?;
-    let Target { client, path, shown: state } = found;
-    let ShownRelease { index, text, digest } = require_release(&state, &path)?;
-    let name = session.name_of(&path, Some(&index.project_id));
-    if let Ok(Some(ReleaseState::Collecting)) = stored::index_state(&state.files, &path) {
+    let target = session.find_release(&args.names, "revoked", hint).await?;
+    let Target { client, path, shown: state } = &target;
+    let ShownRelease { index, text, digest } = require_release(state, path)?;
+    let name = session.name_of(path, Some(&index.project_id));
+    if let Ok(Some(ReleaseState::Collecting)) = stored::index_state(&state.files, path) {
         return Err(CliError::other(
             format!("{path} is not signed by enough people yet, and only a complete release can be revoked"),
             format!("`countersign withdraw {name} --reason TEXT` takes it back"),
@@ -60,30 +60,26 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
     }
     let subject = SigningRequest::of_index(path.clone(), text, state.history().clone());
     if let Some(file) = &args.carried.export {
-        let begun = find_pending(&state, &subject)?.map(|(begun, _)| begun);
+        let begun = find_pending(state, &subject)?.map(|(begun, _)| begun);
         // The key is elsewhere, so that a new document names no initiator.
         let request = choose(args, subject, digest, begun.as_ref(), None)?;
-        // What would be refused offline is refused here already.
-        check(&request)?;
-        return REVOKE.export(session, request, &session.name_of(&path, None), file);
+        return REVOKE.export(session, request, &session.name_of(path, None), file);
     }
-    if let Some(revoked) = state.parsed(&layout::revocation_of(&path), Revocation::parse)? {
+    if let Some(revoked) = state.parsed(&layout::revocation_of(path), Revocation::parse)? {
         let text = format!("{name} is revoked already, for the reason {}", quoted(&revoked.reason));
-        return finish(session, &client, &path, args, text).await;
+        return finish(session, client, path, args, text).await;
     }
-    let pending = find_pending(&state, &subject)?;
-    if let Some((begun, to_revoke)) = &pending {
-        let you = session.public_key_of(Some(&path), &state.listed_keys()?)?;
-        let at = signed_at(begun, to_revoke, &you);
-        if let Some(at) = at.filter(|_| is_meant(begun, args.reason.as_ref())) {
-            let progress = say_begun(&state, &path).unwrap_or_default();
-            let text = format!("You signed the revocation of {name} on {}{progress}", when_text(at));
-            return session.output.result(&text, &json!({"file_path": path.as_str(), "revoked": false}));
-        }
+    let pending = find_pending(state, &subject)?;
+    let you = session.public_key_of(Some(path), &state.listed_keys()?)?;
+    let recorded = |text: &str| session.output.result(text, &json!({"file_path": path, "revoked": false}));
+    if let Some((begun, to_revoke)) = &pending
+        && let Some(at) = signed_at(begun, to_revoke, &you)
+        && is_meant(begun, args.reason.as_ref())
+    {
+        let progress = say_begun(state, path).unwrap_or_default();
+        return recorded(&format!("You signed the revocation of {name} on {}{progress}", when_text(at)));
     }
     let begun = pending.map(|(begun, _)| begun);
-    let listed = state.listed_keys()?;
-    let you = session.public_key_of(Some(&path), &listed)?;
     let request = choose(args, subject, digest, begun.as_ref(), Some(you))?;
     let to_revoke = check(&request)?;
     REVOKE.check_key(&to_revoke, &you)?;
@@ -91,9 +87,8 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
     if !to_revoke.signed.is_empty() {
         lines.push(session.output.list(&describe_progress(&request, &to_revoke, you)));
     }
-    session.confirm(&lines.join("\n"), "Revoke this release, for good?")?;
-    let key = session.key(Some(&path), &listed).map_err(|error| state.naming_keys(error))?;
-    let statement = to_revoke.sign(you, |digest| key.sign(digest))?;
+    let question = "Revoke this release, for good?";
+    let (key, statement) = statements::sign(session, &target, &to_revoke, you, &lines, question)?;
     // The server takes another one only if no key that can revoke stands behind the pending one.
     let submitted = client.submit_statement(&key, &statement).await.map_err(|error| match &begun {
         Some(begun) if args.reason.is_some() => error.with_hint(format!(
@@ -102,15 +97,16 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
         )),
         Some(_) | None => error,
     })?;
-    let is_revoked = submitted.answer;
-    let mut text = say_done(&name, &client.address(), is_revoked);
-    if is_revoked {
-        return finish(session, &client, &path, args, text).await;
+    // However often the request had to be sent, this act did it.
+    let submitted = Submitted { was_done: false, ..submitted };
+    let mut text = say_submitted(&name, &client.address(), submitted);
+    if submitted.answer {
+        return finish(session, client, path, args, text).await;
     }
-    if let Ok(state) = client.state_at(&path).await {
-        text.extend(say_begun(&state, &path));
+    if let Ok(state) = client.state_at(path).await {
+        text.extend(say_begun(&state, path));
     }
-    session.output.result(&text, &json!({"file_path": path.as_str(), "revoked": false}))
+    recorded(&text)
 }
 
 /// Ends a revocation that is complete: finds out since when no one can be shown anything else.
@@ -122,10 +118,8 @@ async fn finish(
     text: String,
 ) -> Result<(), CliError> {
     session.output.line(&text);
-    let waiting::Aftermath { text, mut value } = waiting::wait(session, client, path, args).await?;
-    value["file_path"] = json!(path.as_str());
-    value["revoked"] = json!(true);
-    session.output.result(&text, &value)
+    let waiting::Aftermath { text, log } = waiting::wait(session, client, path, args).await?;
+    session.output.result(&text, &json!({"file_path": path, "revoked": true, "log": log}))
 }
 
 /// Waits only after all are handed in: the next ones need not wait for the witnesses of the first.
@@ -140,28 +134,23 @@ async fn report_submitted(
         let (path, mut value) = (&done.statement.file_path, done.json("revoked"));
         value["log"] = Value::Null;
         if done.submitted.answer
-            && let Some(mut aftermath) =
+            && let Some(waiting::Aftermath { text, log }) =
                 several.keep_later(path.as_str(), waiting::wait(session, &done.client, path, args).await)
         {
-            session.output.line(&aftermath.text);
-            value["log"] = aftermath.value["log"].take();
+            session.output.line(&text);
+            value["log"] = log;
         }
         revocations.push(value);
     }
     several.finish("", json!({"revocations": revocations}))
 }
 
-fn say_done(name: &str, server: &str, is_revoked: bool) -> String {
-    if is_revoked {
-        format!("Revoked {name} on {server}")
-    } else {
-        format!("Recorded on {server}. Others join it with `countersign revoke {name}`")
-    }
-}
-
 fn say_submitted(name: &str, server: &str, Submitted { answer, was_done }: Submitted<bool>) -> String {
     match (was_done, answer) {
-        (false, is_revoked) => say_done(name, server, is_revoked),
+        (false, true) => format!("Revoked {name} on {server}"),
+        (false, false) => {
+            format!("Recorded on {server}. Others join it with `countersign revoke {name}`")
+        }
         (true, true) => format!("{name} is revoked already on {server}"),
         (true, false) => {
             format!("The server {server} has this signature on the revocation of {name}: more are needed")
@@ -174,7 +163,7 @@ fn find_pending(
     state: &Shown,
     subject: &SigningRequest,
 ) -> Result<Option<(StatementRequest, ToState)>, CliError> {
-    let Some(begun) = find_begun(state, StatementKind::Revocation, subject)? else { return Ok(None) };
+    let Some(begun) = REVOKE.find_begun(state, subject)? else { return Ok(None) };
     let to_revoke = begun.check().and_then(|to_revoke| match to_revoke.signed.is_empty() {
         true => Err(ToStateError::NotBegun),
         false => Ok(to_revoke),
@@ -204,7 +193,7 @@ fn choose(
     begun: Option<&StatementRequest>,
     initiator: Option<PublicKey>,
 ) -> Result<StatementRequest, CliError> {
-    choose_request(StatementKind::Revocation, subject, args.reason.as_ref(), begun, |reason| {
+    REVOKE.choose_request(subject, args.reason.as_ref(), begun, |reason| {
         let timestamp = now()?.to_whole_seconds();
         let document = Revocation { reason, timestamp, subject_digest: Some(digest), initiator }.write();
         Revocation::parse(&document)
@@ -234,16 +223,14 @@ fn not_a_revoker(to_revoke: &ToState, you: &PublicKey) -> CliError {
 }
 
 fn describe(name: &str, to_revoke: &ToState) -> Vec<String> {
-    let files: Vec<&str> = match &to_revoke.subject.subject {
-        Subject::Release { index, .. } => {
-            index.published_files.iter().map(|file| file.file_name.as_str()).collect()
-        }
-        Subject::Proposal { .. } => Vec::new(),
+    let files = match &to_revoke.subject.subject {
+        Subject::Release { index, .. } => files_text(index),
+        Subject::Proposal { .. } => String::new(),
     };
     vec![
         format!("Revocation of {name}"),
         format!("  project  {}", marked_name(to_revoke.subject.project().as_str())),
-        format!("  files    {}", shown_text(&files.join(", "))),
+        format!("  files    {files}"),
         format!("  reason   {}", quoted(to_revoke.document.reason().unwrap_or_default())),
         format!("  digest   {}", to_revoke.subject.digest().to_prefixed()),
     ]

@@ -5,29 +5,23 @@ mod request;
 use std::collections::BTreeMap;
 
 use countersign_api::{answers::SignedResponse, catalogue::WaitingKind, state::DroppedReleases};
-use countersign_core::documents::signers::{RebuildPolicy, SignersFile};
-use countersign_core::documents::{
-    layout, layout::Signable, signatures::OtherFormatsFile, signatures::SignatureSet, statement::Revocation,
-};
-use countersign_core::proof::to_sign::{SigningRequest, ToSign};
-use countersign_core::rules::{stored, stored::ReleaseState};
-use countersign_core::values::{key::PublicKey, other_format::OtherFormat, path::RepoPath, time::Timestamp};
+use countersign_core::documents::signatures::{OtherFormatsFile, SignatureSet};
+use countersign_core::documents::{layout, layout::Signable, signers::SignersFile, statement::Revocation};
+use countersign_core::values::{key::PublicKey, path::RepoPath};
+use countersign_core::{proof::to_sign::SigningRequest, rules::stored, rules::stored::ReleaseState};
 use countersign_explain::reproduction::{is_reproducible, lack_text, reproduction_text};
 use countersign_explain::{describe::Description, describe::describe};
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::client::session::{KeyRing, Reader, Session};
 use crate::client::state::{Shown, dropped_text, find_due, find_vetoed, vetoed_text};
 use crate::client::{ServerClient, targets::ReleaseName, targets::Target};
-use crate::commands::sign::request::{
-    Gathered, Signing, check, check_asked, check_trust, find_signed, say_signed, state_text,
-};
+pub(super) use crate::commands::sign::request::check_trusted;
+use crate::commands::sign::request::{Gathered, Signing, check, check_asked, find_signed, state_text};
 use crate::commands::{download::name_newest, pending};
 use crate::evidence::{comparison::Comparison, proof, proof::Network, release::withdrawn};
-use crate::{
-    args::SignArgs, keys::PublicHalf, words::error::CliError, words::error::ErrorKind, words::output::Several,
-};
+use crate::words::{error::CliError, error::ErrorKind, output::Several, output::without_empty};
+use crate::{args::SignArgs, keys::PublicHalf};
 
 pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliError> {
     if let Some(file) = &args.carried.submit {
@@ -43,7 +37,7 @@ pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliErr
     };
     if targets.is_empty() && !several.has_failed() {
         let key = session.public_key()?;
-        return session.output.result(&pending::say_nothing(&key), &to_json(&[], &[]));
+        return session.output.result(&pending::say_nothing(&key), &Outcome::default().json());
     }
     let mut gathered = Vec::new();
     for target in targets {
@@ -71,8 +65,12 @@ pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliErr
 /// What became of the files of this run.
 #[derive(Default)]
 struct Outcome<'a> {
-    done: Vec<Signed>,
-    before: Vec<SignedBefore>,
+    /// What was signed in this run, and with which key first.
+    done: Vec<Value>,
+    done_by: Option<PublicKey>,
+    /// What the user had signed earlier.
+    before: Vec<Value>,
+    before_by: Option<PublicKey>,
     /// The answer was no.
     declined: Vec<&'a str>,
     /// The files that are complete without the user's signature.
@@ -97,11 +95,14 @@ impl<'a> Outcome<'a> {
             let state = say_progress(shown, path).unwrap_or(state);
             let formats = shown.parsed(&layout::other_formats_of(path), OtherFormatsFile::parse)?;
             let stored = formats.unwrap_or_default().entries.remove(&you).unwrap_or_default();
-            let comparison = signing.compare_again(&gathered.request)?;
-            signing.check_formats(&format!("you signed {path} before"), path, Some(&stored), is_complete)?;
-            signing.say_again(&say_signed(path, at, &state), comparison.as_ref());
-            let comparison = comparison.as_ref().map(Comparison::json);
-            self.before.push(SignedBefore { path: path.clone(), you, at, is_complete, comparison });
+            let comparison = signing.look_again(&gathered.request, at, &state, Some(&stored), is_complete)?;
+            self.before_by.get_or_insert(you);
+            self.before.push(without_empty(json!({
+                "file_path": path,
+                "signed_at": at,
+                "is_complete": is_complete,
+                "comparison": comparison.as_ref().map(Comparison::json),
+            })));
             return Ok(());
         }
         if gathered.is_complete {
@@ -118,15 +119,20 @@ impl<'a> Outcome<'a> {
         match sign_one(keys, &signing, target, gathered).await? {
             None => self.declined.push(path.as_str()),
             Some(signed) => {
-                say_done(session, &signed);
+                self.done_by.get_or_insert(you);
                 self.done.push(signed);
             }
         }
         Ok(())
     }
 
+    fn json(&self) -> Value {
+        let you = self.done_by.or(self.before_by);
+        json!({"public_key": you, "signed": self.done, "signed_before": self.before})
+    }
+
     fn finish(self, several: Several) -> Result<(), CliError> {
-        let mut value = to_json(&self.done, &self.before);
+        let mut value = self.json();
         value["already_complete"] = json!(self.complete);
         if self.declined.is_empty() || several.has_failed() {
             value["declined"] = json!(self.declined);
@@ -135,61 +141,6 @@ impl<'a> Outcome<'a> {
         let message = format!("not signed, because the answer was no: {}", self.declined.join(", "));
         Err(CliError::other(message, "run it again to be asked again").with_details(value))
     }
-}
-
-fn say_done(session: &Session, signed: &Signed) {
-    session.output.line(&format!(
-        "Signed {} on {}: {}",
-        session.name_of(&signed.path, None),
-        signed.server,
-        signed.progress.clone().unwrap_or_else(|| state_text(signed.is_complete, signed.waits_until))
-    ));
-    if let Some(dropped) = &signed.dropped_text {
-        session
-            .output
-            .line(&format!("The new signers are in force. These need their signatures again: {dropped}"));
-    }
-}
-
-/// What was signed in this run.
-#[derive(Serialize)]
-struct Signed {
-    #[serde(rename = "file_path")]
-    path: RepoPath,
-    #[serde(skip)]
-    you: PublicKey,
-    server: String,
-    is_complete: bool,
-    /// Who still has to sign, in words.
-    #[serde(skip)]
-    progress: Option<String>,
-    /// When signers take effect that have all signatures.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    waits_until: Option<Timestamp>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    comparison: Option<Value>,
-    /// The formats for other programs that the server has taken as well.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    formats: Vec<OtherFormat>,
-    /// What this signature put in force drops these.
-    #[serde(rename = "dropped_signatures_on", skip_serializing_if = "Vec::is_empty")]
-    dropped: Vec<RepoPath>,
-    #[serde(skip)]
-    dropped_text: Option<String>,
-}
-
-/// What the user had signed earlier.
-#[derive(Serialize)]
-struct SignedBefore {
-    #[serde(rename = "file_path")]
-    path: RepoPath,
-    #[serde(skip)]
-    you: PublicKey,
-    #[serde(rename = "signed_at")]
-    at: Timestamp,
-    is_complete: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    comparison: Option<Value>,
 }
 
 /// Lists everything that waits for the user's key, on every server that they use.
@@ -226,13 +177,13 @@ async fn find_named(
     Ok(targets)
 }
 
-/// Signs one file after the user has reviewed it. Returns `None` if the user says no.
+/// Signs one file after the user has reviewed it, and says so. Returns `None` if the user says no.
 async fn sign_one(
     keys: &mut KeyRing<'_>,
     signing: &Signing<'_>,
     Target { client, shown, .. }: &Target,
     gathered: &Gathered,
-) -> Result<Option<Signed>, CliError> {
+) -> Result<Option<Value>, CliError> {
     let request = gathered.open()?;
     let session = keys.session;
     keys.check(&signing.you)?;
@@ -249,31 +200,31 @@ async fn sign_one(
     if let Ok(to_sign) = request.check() {
         session.remember(to_sign.project(), client);
     }
-    let comparison = reviewed.comparison.as_ref().map(Comparison::json);
-    let (path, you) = (request.path.clone(), key.public_key());
+    let path = &request.path;
     let is_in_force = is_complete && waits_until.is_none();
     let drops = if is_in_force { shown.drops() } else { DroppedReleases::default() };
-    let (dropped_text, dropped) = (dropped_text(&drops), drops.releases);
     let server = client.address();
     let current = shown.signers()?;
-    let is_asked = |rebuilds: &RebuildPolicy| rebuilds.required;
-    let progress =
-        match is_complete && !current.as_ref().and_then(SignersFile::rebuilds).is_some_and(is_asked) {
-            true => None,
-            false => client.state_at(&path).await.ok().and_then(|shown| say_progress(&shown, &path)),
-        };
-    Ok(Some(Signed {
-        path,
-        you,
-        server,
-        is_complete,
-        progress,
-        waits_until,
-        comparison,
-        formats,
-        dropped,
-        dropped_text,
-    }))
+    let asks_builders = current.as_ref().and_then(SignersFile::rebuilds).is_some_and(|asked| asked.required);
+    let progress = match is_complete && !asks_builders {
+        true => None,
+        false => client.state_at(path).await.ok().and_then(|shown| say_progress(&shown, path)),
+    };
+    let state = progress.unwrap_or_else(|| state_text(is_complete, waits_until));
+    session.output.line(&format!("Signed {} on {server}: {state}", session.name_of(path, None)));
+    if let Some(dropped) = dropped_text(&drops) {
+        let text = format!("The new signers are in force. These need their signatures again: {dropped}");
+        session.output.line(&text);
+    }
+    Ok(Some(without_empty(json!({
+        "file_path": path,
+        "server": server,
+        "is_complete": is_complete,
+        "waits_until": waits_until,
+        "comparison": reviewed.comparison.as_ref().map(Comparison::json),
+        "formats": formats,
+        "dropped_signatures_on": drops.releases,
+    }))))
 }
 
 /// Says what is missing, and from whom: signatures, or builders without whom no one can use a complete release.
@@ -288,10 +239,10 @@ fn say_progress(shown: &Shown, path: &RepoPath) -> Option<String> {
                 let text = reproduction_text(lacking, &release.names);
                 format!("complete, but no one can use it before builders have reproduced it: {text}")
             }
-            false => format!(
-                "complete, but no one can use it, and no builder can change that: {}",
-                lack_text(lacking)
-            ),
+            false => {
+                let text = lack_text(lacking);
+                format!("complete, but no one can use it, and no builder can change that: {text}")
+            }
         });
     }
     (!description.missing().is_empty()).then(|| format!("it {}", description.progress()))
@@ -314,17 +265,15 @@ async fn explain_change(client: &ServerClient, request: &SigningRequest, error: 
     }
 }
 
-fn to_json(done: &[Signed], before: &[SignedBefore]) -> Value {
-    let you = done.first().map(|signed| signed.you).or(before.first().map(|signed| signed.you));
-    json!({"public_key": you, "signed": done, "signed_before": before})
-}
-
 /// What the server wants to have signed, and what is needed to understand it: all of it is public, and none is believed.
 pub(super) fn gather(Target { path, shown, .. }: &Target) -> Result<Gathered, CliError> {
     let complete = find_complete(shown, path)?;
     let is_complete = complete.is_some();
+    // A signers file is signed together with what is said about it.
+    let is_proposal = matches!(layout::signable(path), Some(Signable::PendingSigners { .. }));
+    let metadata = is_proposal.then(|| layout::metadata_of(path));
     let mut files = BTreeMap::new();
-    for path in std::iter::once(path.clone()).chain(metadata_beside(path)) {
+    for path in std::iter::once(path.clone()).chain(metadata) {
         let Some(text) = shown.document(&path) else { return Err(absent(shown, &path)?) };
         files.insert(path, text);
     }
@@ -360,21 +309,6 @@ fn absent(shown: &Shown, path: &RepoPath) -> Result<CliError, CliError> {
             "check the name; `countersign pending` lists what waits for you",
         ),
     })
-}
-
-/// A request that was read as what it must be, and continues what this computer has accepted.
-pub(super) fn check_trusted(request: &SigningRequest, network: Network) -> Result<ToSign, CliError> {
-    let to_sign = check(request)?;
-    check_trust(&to_sign, network)?;
-    Ok(to_sign)
-}
-
-/// A signers file is signed together with what is said about it.
-fn metadata_beside(path: &RepoPath) -> Option<RepoPath> {
-    match layout::signable(path) {
-        Some(Signable::PendingSigners { .. }) => Some(layout::metadata_of(path)),
-        Some(Signable::Index) | None => None,
-    }
 }
 
 /// The signatures of a complete release. What is revoked asks for none, and shows none.

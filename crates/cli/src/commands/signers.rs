@@ -10,11 +10,13 @@ use std::{collections::BTreeMap, fs, path::Path};
 use countersign_core::documents::signers::{Group, RebuildPolicy, Role, Signer, SignersFile};
 use countersign_core::documents::{history::History, layout};
 use countersign_core::rules::{chain, chain::VerifiedChain, stored};
-use countersign_core::values::{digest::Sha512, key::KeyFormat, other_format::OtherFormat};
-use countersign_core::values::{path::RepoPath, shown::plural};
+use countersign_core::values::{
+    digest::Sha512, key::KeyFormat, key::PublicKey, path::RepoPath, shown::plural,
+};
 use countersign_explain::strength::{ActStrength, Strength};
 use countersign_explain::words::{describe_delay, describe_rebuilds, shown_signers};
 use countersign_explain::{log_strength::LogStrength, strength};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::args::{GroupName, SignersNewArgs, WantedRebuildArgs};
@@ -22,14 +24,15 @@ use crate::client::session::{Reader, Session};
 use crate::client::{ServerClient, now, targets::ReleaseName, targets::ServerPath};
 use crate::commands::signers::log::{LogDraft, set_log};
 use crate::evidence::{proof, proof::Network, repository_copy::RepositoryView};
-use crate::words::{error::CliError, error::shown_path, output::Output};
+use crate::words::{error::CliError, error::shown_path, output::Output, output::without_empty};
 use crate::{keys, settings::config_dir::write_new, settings::trust::TrustFile};
 
 /// Runs `countersign signers new`.
 pub(crate) fn make(args: &SignersNewArgs, output: Output) -> Result<(), CliError> {
-    let (servers, formats) = (args.servers.urls.clone(), names_of(&args.format));
-    let rotation_delay_hours = args.rotation_delay;
-    let mut draft = Draft { servers, formats, rotation_delay_hours, ..Draft::default() };
+    let mut draft = Draft::default();
+    draft.set("servers", &args.servers.urls);
+    draft.set("formats", &args.format);
+    draft.set("rotation_delay_hours", args.rotation_delay);
     draft.set_rebuilds(&args.rebuilds);
     let thresholds = args.threshold.iter().map(|text| GroupName::split_threshold(text));
     let thresholds: Vec<(GroupName, usize)> = thresholds.collect::<Result<_, _>>()?;
@@ -48,8 +51,9 @@ pub(crate) fn make(args: &SignersNewArgs, output: Output) -> Result<(), CliError
 
 /// Makes a signers file with one group of artifact signers.
 pub(super) fn make_plain(artifact: Group, servers: Vec<String>) -> Result<SignersFile, CliError> {
-    Draft { roles: BTreeMap::from([(Role::Artifact, vec![artifact])]), servers, ..Draft::default() }
-        .finish(|_| "--signer".to_owned())
+    let mut draft = Draft { roles: [(Role::Artifact, vec![artifact])].into(), ..Draft::default() };
+    draft.set("servers", servers);
+    draft.finish(|_| "--signer".to_owned())
 }
 
 /// Puts the keys of a role into groups. One threshold without a number is that of all keys. Else each time that the option
@@ -131,11 +135,11 @@ fn describe_file(name: &str, file: &SignersFile, digest: &Sha512, output: Output
     }
     let mut value = json!({
         "valid": true,
-        "timestamp": file.timestamp().to_string(),
+        "timestamp": file.timestamp(),
         "digest": digest,
         "keys": file.keys().len(),
-        "registrars": registrars.iter().map(|registrar| registrar.key.to_string()).collect::<Vec<_>>(),
-        "fido_keys": touched.iter().map(|signer| signer.key.to_string()).collect::<Vec<_>>(),
+        "registrars": keys_of(registrars),
+        "fido_keys": keys_of(&touched),
         "formats": file.formats(),
         "unknown_formats": file.unknown_formats(),
         "rotation_delay_hours": file.rotation_delay_hours(),
@@ -160,22 +164,22 @@ fn read(path: &Path) -> Result<(SignersFile, Vec<u8>), CliError> {
 /// What a signers file is made of.
 #[derive(Debug, Default)]
 struct Draft {
-    /// The fields of the file that is edited. What no option changes stays as it was.
-    before: Map<String, Value>,
+    /// The fields as the file is to have them, without those below. What no option changes stays as it was.
+    fields: Map<String, Value>,
     roles: BTreeMap<Role, Vec<Group>>,
     /// The files that builders make, as patterns.
     rebuild_files: Vec<String>,
     /// Whether clients refuse a release before builders have reproduced it.
     requires_rebuilds: bool,
     registrars: Vec<Signer>,
-    servers: Vec<String>,
     log: Option<LogDraft>,
-    /// The names of formats, also of those that only a newer version knows.
-    formats: Vec<String>,
-    rotation_delay_hours: Option<u64>,
 }
 
 impl Draft {
+    fn set(&mut self, field: &str, value: impl Serialize) {
+        self.fields.insert(field.to_owned(), json!(value));
+    }
+
     /// Takes what is given of the builders' work, and leaves the rest as it is.
     fn set_rebuilds(&mut self, given: &WantedRebuildArgs) {
         if !given.rebuild_files.is_empty() {
@@ -193,23 +197,16 @@ impl Draft {
             let hint = format!("say who rebuilds: {} and --threshold builder:N", keys(Role::Builder));
             return Err(CliError::usage(format!("{option} needs builders"), hint));
         }
-        let mut file = Value::Object(self.before.clone());
+        let mut file = Value::Object(self.fields.clone());
         file["version"] = json!(1);
         file["timestamp"] = json!(now()?.to_whole_milliseconds());
         for role in Role::ALL.into_iter().filter(|role| *role != Role::Builder) {
             file[role.field()] = json!(self.roles.get(&role));
         }
         file["registrars"] = json!(self.registrars);
-        file["servers"] = json!(self.servers);
-        file["transparency"] = json!(self.log.as_ref().map(LogDraft::to_json));
-        file["formats"] = json!(self.formats);
-        file["rotation_delay_hours"] = json!(self.rotation_delay_hours);
-        file["rebuilds"] = match builders {
-            Some(builders) => without_empty(json!({
-                "builders": builders, "required": self.requires_rebuilds, "files": self.rebuild_files,
-            })),
-            None => Value::Null,
-        };
+        file["transparency"] = json!(self.log.as_ref().map(|log| without_empty(log.to_json())));
+        let rebuilds = |builders| json!({"builders": builders, "required": self.requires_rebuilds, "files": self.rebuild_files});
+        file["rebuilds"] = builders.map_or(Value::Null, |builders| without_empty(rebuilds(builders)));
         SignersFile::parse(without_empty(file).to_string().as_bytes()).map_err(|error| {
             let message = match option_of(&error.field, keys) {
                 Some(option) => format!("{option} makes no valid signers file: {}", error.reason),
@@ -218,18 +215,6 @@ impl Draft {
             CliError::usage(message, "correct it; `countersign signers new --help` shows all forms")
         })
     }
-}
-
-/// What is not there has no field.
-fn without_empty(mut object: Value) -> Value {
-    if let Value::Object(fields) = &mut object {
-        fields.retain(|_, value| !value.is_null() && *value != json!([]));
-    }
-    object
-}
-
-fn names_of(formats: &[OtherFormat]) -> Vec<String> {
-    formats.iter().map(ToString::to_string).collect()
 }
 
 /// The option that a field of a signers file comes from.
@@ -307,20 +292,22 @@ fn add_strength(value: &mut Value, strength: &Strength) {
 
 /// What is wanted of builders. Who they are stands with the other roles and acts.
 pub(crate) fn rebuilds_to_json(file: &SignersFile) -> Value {
-    file.rebuilds().map_or(
-        Value::Null,
-        |RebuildPolicy { files, required, .. }| json!({"files": files, "required": required}),
-    )
+    let wanted = |rebuilds: &RebuildPolicy| json!({"files": rebuilds.files, "required": rebuilds.required});
+    file.rebuilds().map_or(Value::Null, wanted)
 }
 
 fn act_to_json(act: &ActStrength) -> Value {
     json!({
         "act": act.act.to_string(),
         "ways": act.ways.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "alone": act.alone.iter().map(|signer| signer.key.to_string()).collect::<Vec<_>>(),
+        "alone": keys_of(&act.alone),
         "harmless_thefts": act.harmless_thefts,
         "survivable_losses": act.survivable_losses,
     })
+}
+
+fn keys_of(signers: &[Signer]) -> Vec<PublicKey> {
+    signers.iter().map(|signer| signer.key).collect()
 }
 
 // Where a signers file comes from: a file that is here, a project on a server, or one in a repository.

@@ -34,7 +34,7 @@ pub(crate) async fn bundle(session: &Session, args: &BundleArgs) -> Result<(), C
     );
     let value = json!({
         "bundle": args.output.display().to_string(),
-        "bundled_at": bundle.bundled_at.to_string(),
+        "bundled_at": bundle.bundled_at,
         "newest_signers_digest": digest,
     });
     session.output.result(&text, &release.json(value))

@@ -1,23 +1,23 @@
 //! What the commands that state something share: a statement that others began is joined, and one that is signed on a
 //! computer without a network is prepared, carried there, signed, carried back and submitted (D176).
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use countersign_api::requests;
 use countersign_core::documents::signers::Group;
 use countersign_core::documents::statement::{SignedStatement, StatementKind};
-use countersign_core::documents::{layout, signatures::SignatureSet};
+use countersign_core::documents::{index::ReleaseIndex, layout, signatures::SignatureSet};
 use countersign_core::proof::{to_sign::SigningRequest, to_state::StatementRequest, to_state::ToState};
-use countersign_core::values::{key::PublicKey, path::RepoPath};
+use countersign_core::values::{key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp};
 use countersign_explain::describe::describe;
 use countersign_explain::progress::{Names, describe_groups, groups_text};
 use serde_json::{Value, json};
 
 use crate::client::session::{KeyRing, Session};
-use crate::client::{ServerClient, state::Shown, submission::Submitted};
+use crate::client::{ServerClient, now, state::Shown, submission::Submitted, targets::Target};
 use crate::evidence::carried::{SignedFile, check_output, mark_done, read, submit_all};
 use crate::words::{error::CliError, error::shown_path, output::Several, table::People};
-use crate::{args::CarriedArgs, settings::config_dir::write};
+use crate::{args::CarriedArgs, keys::SigningKey, settings::config_dir::write};
 
 /// A command for one kind of statement: what is its own.
 pub(super) struct StatementCommand {
@@ -50,11 +50,42 @@ impl SubmittedStatement {
     /// What became of it. `answer` is the name of what the server said.
     pub(super) fn json(&self, answer: &str) -> Value {
         let SignedStatement { file_path, public_key, .. } = &self.statement;
-        let key = public_key.to_string();
-        let value =
-            json!({"file_path": file_path.as_str(), "public_key": key, answer: self.submitted.answer});
+        let mut value = json!({"public_key": public_key, answer: self.submitted.answer});
+        match layout::project_with_signers_at(file_path) {
+            Some(project) => value["project_id"] = json!(project),
+            None => value["file_path"] = json!(file_path),
+        }
         mark_done(value, self.submitted.was_done)
     }
+}
+
+/// Shows what is to be stated and asks. Then signs it with the user's key, which must be `you`.
+pub(super) fn sign(
+    session: &Session,
+    Target { path, shown, .. }: &Target,
+    to_state: &ToState,
+    you: PublicKey,
+    about: &[String],
+    question: &str,
+) -> Result<(SigningKey, SignedStatement), CliError> {
+    session.confirm(&about.join("\n"), question)?;
+    let key = session.key(Some(path), &shown.listed_keys()?).map_err(|error| shown.naming_keys(error))?;
+    let statement = to_state.sign(you, |digest| key.sign(digest))?;
+    Ok((key, statement))
+}
+
+/// The time of a statement that replaces one of the same key: the server takes a later one only, so that no one can replay
+/// an earlier one.
+pub(super) fn time_after(earlier: Option<Timestamp>) -> Result<Timestamp, CliError> {
+    const STEP: Duration = Duration::from_millis(1);
+    let now = now()?.to_whole_milliseconds();
+    Ok(earlier.map_or(now, |earlier| now.max(earlier.later(STEP))))
+}
+
+/// The names of the files of a release, in one line.
+pub(super) fn files_text(index: &ReleaseIndex) -> String {
+    let names: Vec<&str> = index.published_files.iter().map(|file| file.file_name.as_str()).collect();
+    shown_text(&names.join(", "))
 }
 
 impl StatementCommand {
@@ -72,6 +103,41 @@ impl StatementCommand {
         Some(self.sign(session, file, output))
     }
 
+    /// A statement that others began, as the server shows it.
+    pub(super) fn find_begun(
+        &self,
+        state: &Shown,
+        subject: &SigningRequest,
+    ) -> Result<Option<StatementRequest>, CliError> {
+        let statement_path = self.kind.path_of(&subject.path);
+        let Some(text) = state.document(&layout::pending_of(&statement_path)) else { return Ok(None) };
+        let collected = state.parsed(&layout::pending_signatures_of(&statement_path), SignatureSet::parse)?;
+        let (subject, collected) = (subject.clone(), collected.unwrap_or_default());
+        Ok(Some(StatementRequest { kind: self.kind, subject, text, collected, waits_until: None }))
+    }
+
+    /// The begun statement, byte for byte, or a new one where the reason is another. `begin` writes its document.
+    pub(super) fn choose_request(
+        &self,
+        subject: SigningRequest,
+        reason: Option<&String>,
+        begun: Option<&StatementRequest>,
+        begin: impl FnOnce(String) -> Result<Vec<u8>, CliError>,
+    ) -> Result<StatementRequest, CliError> {
+        if let Some(begun) = begun.filter(|begun| is_meant(begun, reason)) {
+            return Ok(begun.clone());
+        }
+        let reason = reason.cloned().ok_or_else(|| {
+            CliError::usage(
+                format!("{} needs a reason", self.kind.title()),
+                "say why with --reason TEXT; everyone can read it",
+            )
+        })?;
+        let (kind, collected) = (self.kind, SignatureSet::default());
+        let text = String::from_utf8_lossy(&begin(reason)?).into_owned();
+        Ok(StatementRequest { kind, subject, text, collected, waits_until: None })
+    }
+
     /// Writes a request for a computer without a network. Needs no key.
     pub(super) fn export(
         &self,
@@ -80,7 +146,9 @@ impl StatementCommand {
         subject: &str,
         file: &Path,
     ) -> Result<(), CliError> {
-        let (shown, path) = (shown_path(file), request.path().to_string());
+        // What would be refused offline is refused here already.
+        (self.check)(&request)?;
+        let (shown, path) = (shown_path(file), request.path().clone());
         write(file, &requests::write_statement_requests(self.kind, &[request]))?;
         let Self { kind, name, .. } = self;
         let noun = kind.noun();
@@ -102,8 +170,8 @@ impl StatementCommand {
         });
         let checked: Vec<(&StatementRequest, ToState)> = checked.collect();
         let Some((first, _)) = checked.first() else { return several.finish("", json!({})) };
-        let accepted = checked.iter().flat_map(|(_, to_state)| to_state.accepted_signers());
-        let accepted: Vec<PublicKey> = accepted.collect();
+        let accepted: Vec<PublicKey> =
+            checked.iter().flat_map(|(_, to_state)| to_state.accepted_signers()).collect();
         let you = session.public_key_of(Some(first.path()), &accepted)?;
         let mut keys = KeyRing::new(session);
         let mut sign_one = |request: &StatementRequest, to_state: &ToState| {
@@ -145,15 +213,11 @@ impl StatementCommand {
                 let subject = (self.subject)(session, &statement.file_path)?;
                 let submitted = client.submit_statement(key, statement).await?;
                 session.output.line(&(self.say_submitted)(&subject, &client.address(), submitted));
-                Ok(submitted)
+                Ok(SubmittedStatement { statement: statement.clone(), client: client.clone(), submitted })
             },
         )
         .await;
-        let done = done.into_iter().map(|(statement, client, submitted)| {
-            let statement = statement.clone();
-            SubmittedStatement { statement, client, submitted }
-        });
-        Ok((several, done.collect()))
+        Ok((several, done.into_iter().map(|(_, _, submitted)| submitted).collect()))
     }
 }
 
@@ -178,41 +242,7 @@ pub(super) fn describe_signed(
     format!("{}; it {progress}", people.list_or(to_state.signed.iter().copied(), "no one yet"))
 }
 
-/// A statement that others began, as the server shows it.
-pub(super) fn find_begun(
-    state: &Shown,
-    kind: StatementKind,
-    subject: &SigningRequest,
-) -> Result<Option<StatementRequest>, CliError> {
-    let statement_path = kind.path_of(&subject.path);
-    let Some(text) = state.document(&layout::pending_of(&statement_path)) else { return Ok(None) };
-    let collected = state.parsed(&layout::pending_signatures_of(&statement_path), SignatureSet::parse)?;
-    let (subject, collected) = (subject.clone(), collected.unwrap_or_default());
-    Ok(Some(StatementRequest { kind, subject, text, collected, waits_until: None }))
-}
-
 /// Whether a person who gives this reason, or none, means the statement that others began.
 pub(super) fn is_meant(begun: &StatementRequest, reason: Option<&String>) -> bool {
     reason.is_none_or(|reason| begun.reason().as_ref() == Some(reason))
-}
-
-/// The begun statement, byte for byte, or a new one where the reason is another. `begin` writes its document.
-pub(super) fn choose_request(
-    kind: StatementKind,
-    subject: SigningRequest,
-    reason: Option<&String>,
-    begun: Option<&StatementRequest>,
-    begin: impl FnOnce(String) -> Result<Vec<u8>, CliError>,
-) -> Result<StatementRequest, CliError> {
-    if let Some(begun) = begun.filter(|begun| is_meant(begun, reason)) {
-        return Ok(begun.clone());
-    }
-    let reason = reason.cloned().ok_or_else(|| {
-        CliError::usage(
-            format!("{} needs a reason", kind.title()),
-            "say why with --reason TEXT; everyone can read it",
-        )
-    })?;
-    let text = String::from_utf8_lossy(&begin(reason)?).into_owned();
-    Ok(StatementRequest { kind, subject, text, collected: SignatureSet::default(), waits_until: None })
 }

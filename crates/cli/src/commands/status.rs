@@ -6,7 +6,7 @@ mod wait;
 
 use countersign_core::{documents::layout, documents::layout::Signable, rules::stored};
 use countersign_explain::describe::release::describe_withdrawal;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::client::session::{Reader, Session};
 use crate::client::state::{find_vetoed, vetoed_json, vetoed_text};
@@ -33,61 +33,55 @@ pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliE
         args.outputs.append(&[("INDEX", path.as_str()), ("STATE", state)])?;
         return waited;
     }
-    if is_project {
-        return project::show(session, &target, args).await;
-    }
-    let Some(status) = Status::find(shown, path)? else {
-        return match subject {
-            Signable::Index => show_withdrawn(session, &target, args),
-            Signable::PendingSigners { .. } => show_vetoed(session, &target, args),
-        };
+    let (state, text, value) = if is_project {
+        project::find(session, &target).await?
+    } else if let Some(status) = Status::find(shown, path)? {
+        let mut text = status.text(&session.name_of(path, None), session.own_key(), session.output);
+        if status.is_revoked() && !session.output.is_json() {
+            text.extend(say_newest(session, shown).await.map(|newest| format!("\n{newest}")));
+        }
+        (status.state_name(), text, status.json(path))
+    } else {
+        match subject {
+            Signable::Index => find_withdrawn(session, &target)?,
+            Signable::PendingSigners { .. } => find_last_veto(session, &target)?,
+        }
     };
-    args.outputs.append(&[("INDEX", path.as_str()), ("STATE", status.state_name())])?;
-    let name = session.name_of(path, None);
-    let you = session.own_key();
-    let mut text = session.output.list(&status.text(&name, you, session.output));
-    if status.is_revoked() && !session.output.is_json() {
-        text.extend(say_newest(session, shown).await.map(|newest| format!("\n{newest}")));
-    }
-    session.output.answer(&text, &status.json(path))
+    args.outputs.append(&[("INDEX", path.as_str()), ("STATE", state)])?;
+    session.output.answer(&session.output.list(&text), &value)
 }
 
+/// A state, for programs, and what is said of it to people and to programs.
+type Said = (&'static str, String, Value);
+
 /// What vetoed signers leave behind.
-fn show_vetoed(session: &Session, target: &Target, args: &StatusArgs) -> Result<(), CliError> {
-    let Target { path, shown, .. } = target;
+fn find_last_veto(session: &Session, Target { path, shown, .. }: &Target) -> Result<Said, CliError> {
     let vetoed = find_vetoed(shown)?.ok_or_else(|| not_pending(path))?;
-    args.outputs.append(&[("INDEX", path.as_str()), ("STATE", "vetoed")])?;
-    let name = session.name_of(path, None);
-    let said = vetoed_text(&vetoed);
-    let text = format!("{name}: {} {said}. Nothing is pending now", session.output.bad("vetoed"));
+    let (name, is) = (session.name_of(path, None), session.output.bad("vetoed"));
+    let text = format!("{name}: {is} {}. Nothing is pending now", vetoed_text(&vetoed));
     let mut value = vetoed_json(&vetoed);
-    value["file_path"] = json!(path.as_str());
+    value["file_path"] = json!(path);
     value["is_complete"] = json!(false);
     value["vetoed"] = json!(true);
-    session.output.answer(&session.output.list(&text), &value)
+    Ok(("vetoed", text, value))
 }
 
 /// What a withdrawn release leaves behind.
-fn show_withdrawn(session: &Session, target: &Target, args: &StatusArgs) -> Result<(), CliError> {
-    let Target { path, shown, .. } = target;
+fn find_withdrawn(session: &Session, Target { path, shown, .. }: &Target) -> Result<Said, CliError> {
     let withdrawal = shown.read(|files| stored::withdrawal(files, path))?.ok_or_else(|| not_found(path))?;
-    args.outputs.append(&[("INDEX", path.as_str()), ("STATE", "withdrawn")])?;
-    let name = session.name_of(path, None);
-    let said = say_withdrawn(shown, &withdrawal);
-    let mut text = format!("{name}: {} {said}", session.output.strong("withdrawn"));
+    let (name, is) = (session.name_of(path, None), session.output.strong("withdrawn"));
+    let mut text = format!("{name}: {is} {}", say_withdrawn(shown, &withdrawal));
     let described = shown.read(|files| describe_withdrawal(files, path))?;
     let earlier = described.map(|described| described.objections).unwrap_or_default();
-    for line in describe_earlier_objections(&earlier, None) {
-        text += &format!("\n  {line}");
-    }
+    text.extend(describe_earlier_objections(&earlier, None).iter().map(|line| format!("\n  {line}")));
     let value = json!({
-        "file_path": path.as_str(),
+        "file_path": path,
         "is_complete": false,
         "withdrawn": true,
         "reason": withdrawal.body.reason,
-        "withdrawn_by": withdrawal.request.public_key.to_string(),
+        "withdrawn_by": withdrawal.request.public_key,
         "withdrawn_at": withdrawal.request.timestamp,
         "earlier_objections": earlier_objections_json(&earlier),
     });
-    session.output.answer(&session.output.list(&text), &value)
+    Ok(("withdrawn", text, value))
 }

@@ -12,10 +12,7 @@ pub(crate) fn run(command: &TrustCommand, output: Output) -> Result<(), CliError
     let trust = TrustFile::locate()?;
     match command {
         TrustCommand::List => list(&trust, output),
-        TrustCommand::Remove { name } => match trust.read()?.forget_log(name) {
-            true => forget_log(&trust, name, output),
-            false => forget_project(&trust, name, output),
-        },
+        TrustCommand::Remove { name } => forget(&trust, name, output),
     }
 }
 
@@ -43,22 +40,6 @@ fn describe_log(key: &str, pin: &LogPin) -> String {
     format!("log {}\n  {size}, seen {}", shown_text(key), pin.seen_at)
 }
 
-fn forget_log(trust: &TrustFile, origin: &str, output: Output) -> Result<(), CliError> {
-    let shown = shown_text(origin);
-    output.confirm(&format!("Forget the log {shown} and its checkpoint?"))?;
-    if !trust.change(|store| store.forget_log(origin))? {
-        return Err(unknown(origin));
-    }
-    output.result(&format!("Forgot the log {shown}"), &json!({"removed": origin}))
-}
-
-fn unknown(name: &str) -> CliError {
-    CliError::other(
-        format!("{} is neither an accepted project nor a remembered log", shown_text(name)),
-        "`countersign trust list` shows them",
-    )
-}
-
 fn describe(project: &RepoPath, pin: &Pin, output: Output) -> String {
     let root = match &pin.root {
         Root::Origin(url) => format!("by the signers file at {}", shown_text(url)),
@@ -79,9 +60,23 @@ fn describe(project: &RepoPath, pin: &Pin, output: Output) -> String {
     lines.join("\n")
 }
 
-fn forget_project(trust: &TrustFile, name: &str, output: Output) -> Result<(), CliError> {
-    let unknown = || unknown(name);
-    let store = trust.read()?;
+/// Forgets a log, or a project.
+fn forget(trust: &TrustFile, name: &str, output: Output) -> Result<(), CliError> {
+    let unknown = || {
+        CliError::other(
+            format!("{} is neither an accepted project nor a remembered log", shown_text(name)),
+            "`countersign trust list` shows them",
+        )
+    };
+    let mut store = trust.read()?;
+    if store.forget_log(name) {
+        let shown = shown_text(name);
+        output.confirm(&format!("Forget the log {shown} and its checkpoint?"))?;
+        if !trust.change(|store| store.forget_log(name))? {
+            return Err(unknown());
+        }
+        return output.result(&format!("Forgot the log {shown}"), &json!({"removed": name}));
+    }
     let accepted: Vec<RepoPath> = store.projects.keys().cloned().collect();
     if ReleaseName::parse_one(&[name.to_owned()]).is_err() {
         return Err(unknown());
@@ -92,5 +87,5 @@ fn forget_project(trust: &TrustFile, name: &str, output: Output) -> Result<(), C
     output.confirm("Forget this project, its history and the revocations seen?")?;
     trust.change(|store| store.projects.remove(project))?.ok_or_else(unknown)?;
     trust.forget_history(project);
-    output.result(&format!("Forgot {project}"), &json!({"removed": project.as_str()}))
+    output.result(&format!("Forgot {project}"), &json!({"removed": project}))
 }

@@ -22,7 +22,7 @@ use crate::evidence::freshness::{ShownState, StateSource, read_staple};
 use crate::evidence::report::{AcceptedRelease, AlsoIn, CheckedFile, Report, also_in_text};
 use crate::evidence::{download, download::hash_file, proof, proof::Network, release::shown_name};
 use crate::words::error::{CliError, ErrorKind, shown_path};
-use crate::words::output::quote;
+use crate::words::output::{Output, quote};
 use crate::{args::VerifyArgs, settings::config_dir::read_bounded};
 
 pub(crate) async fn run(session: &Session, args: &VerifyArgs) -> Result<(), CliError> {
@@ -30,28 +30,17 @@ pub(crate) async fn run(session: &Session, args: &VerifyArgs) -> Result<(), CliE
         refuse_links(&args.files)?;
     }
     let files = list_files(&args.files)?;
+    let verification = Verification { session, args };
     if let Some(url) = &args.url {
-        return verify_by_url(session, args, url, &files).await;
+        return verification.by_url(url, &files).await;
     }
     if let Some(path) = &args.bundle {
-        let SavedBundle { bundle, objections, begun } = SavedBundle::read(path)?;
-        let accepted = proof::accept(&bundle.evidence, args.proof.signers_digest, Network::Offline).await?;
-        let given = given_staple(args)?;
-        let is_given = given.is_some();
-        let (artifact, staple) = (&accepted.artifact, given.or(bundle.staple));
-        let (wanted, from) = (&args.proof, StateSource::Bundle);
-        let state = ShownState { session, wanted, artifact, from, staple, is_given };
-        let log = state.check().await?;
-        let mut verified = AcceptedRelease { accepted, log, objections, begun, passed_over: Vec::new() };
-        if args.proof.strict {
-            verified = verified.refuse_begun()?;
-        }
-        return check_all(session, args, &verified, &files, Some(bundle.bundled_at.to_string()));
+        return verification.by_bundle(path, &files).await;
     }
     if !args.release.is_empty() {
         let mut found = find_release(session, &ReleaseName::parse_one(&args.release)?).await?;
-        let verified = found.accept(session, &args.proof, given_staple(args)?).await?;
-        return check_all(session, args, &verified, &files, None);
+        let verified = found.accept(session, &args.proof, verification.given_staple()?).await?;
+        return verification.check_all(&verified, &files, None);
     }
     if args.whole || args.outputs.file.is_some() {
         return Err(CliError::usage(
@@ -59,70 +48,275 @@ pub(crate) async fn run(session: &Session, args: &VerifyArgs) -> Result<(), CliE
             "name it with --release NAME, or pass its --bundle FILE",
         ));
     }
-    verify_by_digest(session, args, &files).await
+    verification.by_digest(&files).await
 }
 
-async fn verify_by_url(
-    session: &Session,
-    args: &VerifyArgs,
-    url: &str,
-    files: &[GivenFile],
-) -> Result<(), CliError> {
-    let name = ReleaseName::parse_one(&[url.to_owned()])?;
-    let (found, verified) = find_accepted(session, &name, &args.proof, given_staple(args)?).await?;
-    match (&found.file, files) {
-        (Some(named), [given]) => {
-            let file = listed(&verified.accepted.artifact, &named.name)?;
-            conclude(session, args, &verified, &[(file, given)], None)
+/// One run of the command.
+#[derive(Clone, Copy)]
+struct Verification<'a> {
+    session: &'a Session,
+    args: &'a VerifyArgs,
+}
+
+impl Verification<'_> {
+    async fn by_url(&self, url: &str, files: &[GivenFile]) -> Result<(), CliError> {
+        let name = ReleaseName::parse_one(&[url.to_owned()])?;
+        let staple = self.given_staple()?;
+        let (found, verified) = find_accepted(self.session, &name, &self.args.proof, staple).await?;
+        match (&found.file, files) {
+            (Some(named), [given]) => {
+                let file = listed(&verified.accepted.artifact, &named.name)?;
+                self.conclude(&verified, &[(file, given)], None)
+            }
+            _ => self.check_all(&verified, files, None),
         }
-        _ => check_all(session, args, &verified, files, None),
     }
-}
 
-fn given_staple(args: &VerifyArgs) -> Result<Option<Staple>, CliError> {
-    args.staple.as_deref().map(read_staple).transpose()
-}
-
-/// Checks all files, which must be of this one release.
-fn check_all(
-    session: &Session,
-    args: &VerifyArgs,
-    verified: &AcceptedRelease,
-    files: &[GivenFile],
-    bundled_at: Option<String>,
-) -> Result<(), CliError> {
-    let artifact = &verified.accepted.artifact;
-    let pairs = if args.whole {
-        pair_whole(artifact, files)?
-    } else {
-        let pair = |given| find_by_name(artifact, given).map(|file| (file, given));
-        files.iter().map(pair).collect::<Result<Vec<_>, _>>()?
-    };
-    conclude(session, args, verified, &pairs, bundled_at)
-}
-
-/// Compares each file with the one that it claims to be, and reports.
-fn conclude(
-    session: &Session,
-    args: &VerifyArgs,
-    verified: &AcceptedRelease,
-    pairs: &[(&PublishedFile, &GivenFile)],
-    bundled_at: Option<String>,
-) -> Result<(), CliError> {
-    let mut checked = Vec::new();
-    for (file, GivenFile { path, .. }) in pairs.iter().copied() {
-        let size = download::check_local(path, file, session.output)?;
-        checked.push(CheckedFile { file, size, path });
+    async fn by_bundle(&self, path: &Path, files: &[GivenFile]) -> Result<(), CliError> {
+        let wanted = &self.args.proof;
+        let SavedBundle { bundle, objections, begun } = SavedBundle::read(path)?;
+        let accepted = proof::accept(&bundle.evidence, wanted.signers_digest, Network::Offline).await?;
+        let given = self.given_staple()?;
+        let is_given = given.is_some();
+        let (artifact, staple) = (&accepted.artifact, given.or(bundle.staple));
+        let (session, from) = (self.session, StateSource::Bundle);
+        let state = ShownState { session, wanted, artifact, from, staple, is_given };
+        let log = state.check().await?;
+        let mut verified = AcceptedRelease { accepted, log, objections, begun, passed_over: Vec::new() };
+        if wanted.strict {
+            verified = verified.refuse_begun()?;
+        }
+        self.check_all(&verified, files, Some(bundle.bundled_at.to_string()))
     }
-    Report { release: verified, files: checked, also_in: Vec::new(), bundled_at }.show(session.output)?;
-    let artifact = &verified.accepted.artifact;
-    let mut outputs = vec![("INDEX", artifact.path.as_str()), ("STATE", "verified")];
-    let reproduction = artifact.reproduction.as_ref();
-    let is_reproduced = reproduction.map(Reproduction::is_reproduced);
-    outputs.extend(is_reproduced.map(|is| ("REBUILDS", if is { "reproduced" } else { "missing" })));
-    let different = reproduction.and_then(|found| count_different(found.different.len()));
-    outputs.extend(different.as_deref().map(|different| ("DIFFERENT", different)));
-    args.outputs.append(&outputs)
+
+    fn given_staple(&self) -> Result<Option<Staple>, CliError> {
+        self.args.staple.as_deref().map(read_staple).transpose()
+    }
+
+    /// Checks all files, which must be of this one release.
+    fn check_all(
+        &self,
+        verified: &AcceptedRelease,
+        files: &[GivenFile],
+        bundled_at: Option<String>,
+    ) -> Result<(), CliError> {
+        let artifact = &verified.accepted.artifact;
+        let pairs = if self.args.whole {
+            pair_whole(artifact, files)?
+        } else {
+            let pair = |given| find_by_name(artifact, given).map(|file| (file, given));
+            files.iter().map(pair).collect::<Result<Vec<_>, _>>()?
+        };
+        self.conclude(verified, &pairs, bundled_at)
+    }
+
+    /// Compares each file with the one that it claims to be, and reports.
+    fn conclude(
+        &self,
+        verified: &AcceptedRelease,
+        pairs: &[(&PublishedFile, &GivenFile)],
+        bundled_at: Option<String>,
+    ) -> Result<(), CliError> {
+        let mut checked = Vec::new();
+        for (file, GivenFile { path, .. }) in pairs.iter().copied() {
+            let size = download::check_local(path, file, self.session.output)?;
+            checked.push(CheckedFile { file, size, path });
+        }
+        Report { release: verified, files: checked, also_in: Vec::new(), bundled_at }
+            .show(self.session.output)?;
+        let artifact = &verified.accepted.artifact;
+        let mut outputs = vec![("INDEX", artifact.path.as_str()), ("STATE", "verified")];
+        let reproduction = artifact.reproduction.as_ref();
+        let is_reproduced = reproduction.map(Reproduction::is_reproduced);
+        outputs.extend(is_reproduced.map(|is| ("REBUILDS", if is { "reproduced" } else { "missing" })));
+        let different = reproduction.and_then(|found| count_different(found.different.len()));
+        outputs.extend(different.as_deref().map(|different| ("DIFFERENT", different)));
+        self.args.outputs.append(&outputs)
+    }
+
+    /// The release of each file is found by what the file is. Every file is looked at before one that fails ends the command.
+    async fn by_digest(&self, files: &[GivenFile]) -> Result<(), CliError> {
+        let Self { session, args } = *self;
+        let name = args.project.as_ref().map(|name| ReleaseName::parse_one(std::slice::from_ref(name)));
+        let project = name.transpose()?.and_then(|name| name.written_path());
+        let clients = match project.filter(|project| session.names_server(project)) {
+            // Other servers have nothing to say of it.
+            Some(project) => vec![session.client_of(Some(&project))?],
+            None => session.clients(Reader::Downloader)?,
+        };
+        // Files of one release are checked together.
+        let mut releases: BTreeMap<RepoPath, FoundFiles> = BTreeMap::new();
+        let mut failed: Vec<FailedFiles> = Vec::new();
+        for GivenFile { path, .. } in files {
+            match self.find_by_digest(&clients, path).await {
+                Ok(listings) => {
+                    let (listing, also_in) = self.choose_project(path, listings)?;
+                    let index = listing.index.clone();
+                    let files = FoundFiles { listing, also_in, paths: Vec::new() };
+                    releases.entry(index).or_insert(files).paths.push(path.clone());
+                }
+                Err(error) => failed.push(FailedFiles { paths: vec![path.clone()], error }),
+            }
+        }
+        let several = files.len() > 1;
+        let mut reports: Vec<Value> = Vec::new();
+        for (index, FoundFiles { listing, also_in, paths }) in releases {
+            let accepted = async {
+                self.confirm_first_use(&listing, &also_in)?;
+                let mut found = FoundEvidence::at(&listing.client, &index).await?;
+                found.accept(session, &args.proof, self.given_staple()?).await
+            };
+            let verified = match accepted.await {
+                Ok(verified) => verified,
+                Err(error) => {
+                    failed.push(FailedFiles { paths, error });
+                    continue;
+                }
+            };
+            let mut files = Vec::new();
+            for path in &paths {
+                let checked = find_by_content(&verified.accepted.artifact, path)
+                    .and_then(|file| Ok((file, download::check_local(path, file, session.output)?)));
+                match checked {
+                    Ok((file, size)) => files.push(CheckedFile { file, size, path }),
+                    Err(error) => failed.push(FailedFiles { paths: vec![path.clone()], error }),
+                }
+            }
+            if files.is_empty() {
+                continue;
+            }
+            let report = Report { release: &verified, files, also_in, bundled_at: None };
+            if several {
+                session.output.line(&report.text(session.output));
+                report.warn_if_quiet(session.output);
+                reports.push(report.json());
+            } else {
+                report.show(session.output)?;
+            }
+        }
+        finish(session.output, several, reports, failed)
+    }
+
+    /// The complete releases that list the file, and behind them the revoked ones, of which the evidence says when and why.
+    async fn find_by_digest(&self, clients: &[ServerClient], path: &Path) -> Result<Vec<Listing>, CliError> {
+        let Digests { sha256, sha512 } = hash_file(path, self.session.output)?.digests;
+        let (sha256, sha512) =
+            (sha256.map(|digest| digest.to_string()), sha512.map(|digest| digest.to_string()));
+        let (mut complete, mut revoked, mut collecting) = (Vec::new(), Vec::new(), None);
+        for client in clients {
+            if !complete.is_empty() {
+                break;
+            }
+            for (name, hex) in [("sha256", &sha256), ("sha512", &sha512)] {
+                let Some(hex) = hex else { continue };
+                for ListedRelease { index_path: index, project_id: project, state, signatures, .. } in
+                    client.releases(&[(name, hex)]).await?.releases
+                {
+                    let is_revoked = state == ReleaseState::Revoked;
+                    let listing = Listing { client: client.clone(), index, project, is_revoked };
+                    match state {
+                        ReleaseState::Complete => complete.push(listing),
+                        ReleaseState::Revoked => revoked.push(listing),
+                        ReleaseState::Collecting => {
+                            collecting = collecting.or(Some((listing.index, signatures)))
+                        }
+                    }
+                }
+            }
+        }
+        complete.append(&mut revoked);
+        if !complete.is_empty() {
+            return Ok(complete);
+        }
+        let file = shown_path(path);
+        if let Some((index, tally)) = collecting {
+            return Err(CliError::unverified(
+                format!("{file} is in {index}, which is not complete: it {tally}"),
+                format!(
+                    "do not use it before the project has signed it; `countersign status {index}` shows who is missing"
+                ),
+            ));
+        }
+        let servers: Vec<String> = clients.iter().map(ServerClient::address).collect();
+        let known = self.session.known_projects();
+        let project = match (&self.args.project, known.as_slice()) {
+            (Some(project), _) => quote(project),
+            (None, [only]) => quote(only.as_str()),
+            (None, _) => "PROJECT".to_owned(),
+        };
+        Err(CliError::unverified(
+            format!("{file} is in no complete release that {} knows", servers.join(" or ")),
+            format!(
+                "do not use it. A release that still collects signatures is not found by its files: `countersign releases \
+                 {project}` shows it. If you know where the file came from, pass --url URL; another server: --server URL"
+            ),
+        ))
+    }
+
+    /// Anyone can list any file, so a server must not choose the project (D250). Returns the others that list the file too.
+    fn choose_project(
+        &self,
+        path: &Path,
+        listings: Vec<Listing>,
+    ) -> Result<(Listing, Vec<AlsoIn>), CliError> {
+        let projects: BTreeSet<&RepoPath> = listings.iter().map(|listing| &listing.project).collect();
+        let projects: Vec<RepoPath> = projects.into_iter().cloned().collect();
+        let names = || projects.iter().map(shown_url).collect::<Vec<_>>().join(" and ");
+        let meant = match &self.args.project {
+            Some(name) => match ReleaseName::parse_one(std::slice::from_ref(name))?.written_path() {
+                Some(path) => projects.iter().find(|project| **project == path).cloned(),
+                None => choose_fitting(name, &projects)?,
+            }
+            .ok_or_else(|| {
+                CliError::unverified(
+                    format!(
+                        "{} is in no release of {}, but of {}",
+                        shown_path(path),
+                        marked_name(name),
+                        names()
+                    ),
+                    "do not use it, unless that is the project that you mean",
+                )
+            })?,
+            None => {
+                let known = self.session.known_projects();
+                let mut seen = projects.iter().filter(|project| known.contains(project));
+                match (projects.as_slice(), seen.next(), seen.next()) {
+                    ([only], _, _) | (_, Some(only), None) => only.clone(),
+                    _ => {
+                        return Err(CliError::usage(
+                            format!("{} is listed by {}", shown_path(path), names()),
+                            "anyone can list any file. Say which project you mean, as you know it from its own site: \
+                             --project URL",
+                        ));
+                    }
+                }
+            }
+        };
+        let other = |project: RepoPath| {
+            let is_revoked = listings.iter().all(|listing| listing.project != project || listing.is_revoked);
+            AlsoIn { project, is_revoked }
+        };
+        let others = projects.into_iter().filter(|project| *project != meant).map(other).collect();
+        let listing = listings.into_iter().find(|listing| listing.project == meant);
+        let listing = listing.ok_or_else(|| CliError::other("the file is in no release", "run it again"))?;
+        Ok((listing, others))
+    }
+
+    /// Asks on first use of a project that only the server named.
+    fn confirm_first_use(&self, listing: &Listing, also_in: &[AlsoIn]) -> Result<(), CliError> {
+        let (Self { session, args }, Listing { index, project, .. }) = (*self, listing);
+        let is_named = args.project.is_some() || args.proof.signers_digest.is_some();
+        if is_named || session.known_projects().contains(project) {
+            return Ok(());
+        }
+        let others = also_in_text(also_in).map(|others| format!(" {others}.")).unwrap_or_default();
+        let release = shown_release(index, project);
+        let about =
+            format!("The server says that this is {release}, which this computer has never seen.{others}");
+        let asked = session.confirm(&about, "Is this the project that you mean?");
+        asked.map_err(|error| error.with_hint(format!("name it, which asks nothing: --project {project}")))
+    }
 }
 
 /// What is published next is this directory: each file must be where the signed index has it, and every one once (D158).
@@ -153,76 +347,14 @@ fn pair_whole<'a>(
         return Ok(pairs);
     }
     let names = missing.iter().take(10).copied().collect::<Vec<_>>().join(", ");
+    let (path, names) = (&artifact.path, shown_text(&names));
     Err(CliError::unverified(
         match missing.len() {
-            1 => format!("1 file of {} is not here: {}", artifact.path, shown_text(&names)),
-            count => format!("{count} files of {} are not here: {}", artifact.path, shown_text(&names)),
+            1 => format!("1 file of {path} is not here: {names}"),
+            count => format!("{count} files of {path} are not here: {names}"),
         },
-        format!("`countersign download {} -o DIR` fetches and verifies all of them", artifact.path),
+        format!("`countersign download {path} -o DIR` fetches and verifies all of them"),
     ))
-}
-
-/// The release of each file is found by what the file is. Every file is looked at before one that fails ends the command.
-async fn verify_by_digest(session: &Session, args: &VerifyArgs, files: &[GivenFile]) -> Result<(), CliError> {
-    let clients = match args.project.as_ref().map(|name| ReleaseName::parse_one(std::slice::from_ref(name))) {
-        Some(name) => match name?.written_path().filter(|project| session.names_server(project)) {
-            // Other servers have nothing to say of it.
-            Some(project) => vec![session.client_of(Some(&project))?],
-            None => session.clients(Reader::Downloader)?,
-        },
-        None => session.clients(Reader::Downloader)?,
-    };
-    // Files of one release are checked together.
-    let mut releases: BTreeMap<RepoPath, FoundFiles> = BTreeMap::new();
-    let mut failed: Vec<FailedFiles> = Vec::new();
-    for GivenFile { path, .. } in files {
-        match find_by_digest(session, args, &clients, path).await {
-            Ok(listings) => {
-                let (listing, also_in) = choose_project(session, args, path, listings)?;
-                let Listing { client, index, project, .. } = listing;
-                let files = FoundFiles { client, project, also_in, paths: Vec::new() };
-                releases.entry(index).or_insert(files).paths.push(path.clone());
-            }
-            Err(error) => failed.push(FailedFiles { paths: vec![path.clone()], error }),
-        }
-    }
-    let several = files.len() > 1;
-    let mut reports: Vec<Value> = Vec::new();
-    for (index, FoundFiles { client, project, also_in, paths }) in releases {
-        let accepted = async {
-            confirm_first_use(session, args, &index, &project, &also_in)?;
-            let mut found = FoundEvidence::at(&client, &index).await?;
-            found.accept(session, &args.proof, given_staple(args)?).await
-        };
-        let verified = match accepted.await {
-            Ok(verified) => verified,
-            Err(error) => {
-                failed.push(FailedFiles { paths, error });
-                continue;
-            }
-        };
-        let mut files = Vec::new();
-        for path in &paths {
-            let checked = find_by_content(&verified.accepted.artifact, path)
-                .and_then(|file| Ok((file, download::check_local(path, file, session.output)?)));
-            match checked {
-                Ok((file, size)) => files.push(CheckedFile { file, size, path }),
-                Err(error) => failed.push(FailedFiles { paths: vec![path.clone()], error }),
-            }
-        }
-        if files.is_empty() {
-            continue;
-        }
-        let report = Report { release: &verified, files, also_in, bundled_at: None };
-        if several {
-            session.output.line(&report.text(session.output));
-            report.warn_if_quiet(session.output);
-            reports.push(report.json());
-        } else {
-            report.show(session.output)?;
-        }
-    }
-    finish(session, several, reports, failed)
 }
 
 /// Files that are not verified, all for the same reason.
@@ -232,14 +364,14 @@ struct FailedFiles {
 }
 
 fn finish(
-    session: &Session,
+    output: Output,
     several: bool,
     reports: Vec<Value>,
     mut failed: Vec<FailedFiles>,
 ) -> Result<(), CliError> {
     if failed.is_empty() {
         return match several {
-            true => session.output.result("", &json!({"verified": true, "releases": reports})),
+            true => output.result("", &json!({"verified": true, "releases": reports})),
             false => Ok(()),
         };
     }
@@ -251,8 +383,7 @@ fn finish(
         .flat_map(|FailedFiles { paths, error }| paths.iter().map(move |path| (path, error)))
         .collect();
     for (path, error) in &each {
-        let line = format!("{} {}: {error}", session.output.bad("NOT verified"), shown_path(path));
-        session.output.show(&line);
+        output.show(&format!("{} {}: {error}", output.bad("NOT verified"), shown_path(path)));
     }
     // The worst of them says how the command ends.
     let kind = match each.iter().any(|(_, error)| error.kind() == ErrorKind::Revoked) {
@@ -276,8 +407,7 @@ fn finish(
 
 /// Files of one release, which was found by their digests.
 struct FoundFiles {
-    client: ServerClient,
-    project: RepoPath,
+    listing: Listing,
     /// The other projects that list one of the files.
     also_in: Vec<AlsoIn>,
     paths: Vec<PathBuf>,
@@ -289,130 +419,6 @@ struct Listing {
     index: RepoPath,
     project: RepoPath,
     is_revoked: bool,
-}
-
-/// The complete releases that list the file, and behind them the revoked ones, of which the evidence says when and why.
-async fn find_by_digest(
-    session: &Session,
-    args: &VerifyArgs,
-    clients: &[ServerClient],
-    path: &Path,
-) -> Result<Vec<Listing>, CliError> {
-    let Digests { sha256, sha512 } = hash_file(path, session.output)?.digests;
-    let (sha256, sha512) = (sha256.map(|digest| digest.to_string()), sha512.map(|digest| digest.to_string()));
-    let (mut complete, mut revoked, mut collecting) = (Vec::new(), Vec::new(), None);
-    for client in clients {
-        if !complete.is_empty() {
-            break;
-        }
-        for (name, hex) in [("sha256", &sha256), ("sha512", &sha512)] {
-            let Some(hex) = hex else { continue };
-            for ListedRelease { index_path: index, project_id: project, state, signatures, .. } in
-                client.releases(&[(name, hex)]).await?.releases
-            {
-                let is_revoked = state == ReleaseState::Revoked;
-                let listing = Listing { client: client.clone(), index, project, is_revoked };
-                match state {
-                    ReleaseState::Complete => complete.push(listing),
-                    ReleaseState::Revoked => revoked.push(listing),
-                    ReleaseState::Collecting => collecting = collecting.or(Some((listing.index, signatures))),
-                }
-            }
-        }
-    }
-    complete.append(&mut revoked);
-    if !complete.is_empty() {
-        return Ok(complete);
-    }
-    let file = shown_path(path);
-    if let Some((index, tally)) = collecting {
-        return Err(CliError::unverified(
-            format!("{file} is in {index}, which is not complete: it {tally}"),
-            format!(
-                "do not use it before the project has signed it; `countersign status {index}` shows who is missing"
-            ),
-        ));
-    }
-    let servers: Vec<String> = clients.iter().map(ServerClient::address).collect();
-    let known = session.known_projects();
-    let project = match (&args.project, known.as_slice()) {
-        (Some(project), _) => quote(project),
-        (None, [only]) => quote(only.as_str()),
-        (None, _) => "PROJECT".to_owned(),
-    };
-    Err(CliError::unverified(
-        format!("{file} is in no complete release that {} knows", servers.join(" or ")),
-        format!(
-            "do not use it. A release that still collects signatures is not found by its files: `countersign releases \
-             {project}` shows it. If you know where the file came from, pass --url URL; another server: --server URL"
-        ),
-    ))
-}
-
-/// Anyone can list any file, so a server must not choose the project (D250). Returns the others that list the file too.
-fn choose_project(
-    session: &Session,
-    args: &VerifyArgs,
-    path: &Path,
-    listings: Vec<Listing>,
-) -> Result<(Listing, Vec<AlsoIn>), CliError> {
-    let projects: BTreeSet<&RepoPath> = listings.iter().map(|listing| &listing.project).collect();
-    let projects: Vec<RepoPath> = projects.into_iter().cloned().collect();
-    let names = || projects.iter().map(shown_url).collect::<Vec<_>>().join(" and ");
-    let meant = match &args.project {
-        Some(name) => match ReleaseName::parse_one(std::slice::from_ref(name))?.written_path() {
-            Some(path) => projects.iter().find(|project| **project == path).cloned(),
-            None => choose_fitting(name, &projects)?,
-        }
-        .ok_or_else(|| {
-            CliError::unverified(
-                format!("{} is in no release of {}, but of {}", shown_path(path), marked_name(name), names()),
-                "do not use it, unless that is the project that you mean",
-            )
-        })?,
-        None => {
-            let known = session.known_projects();
-            let mut seen = projects.iter().filter(|project| known.contains(project));
-            match (projects.as_slice(), seen.next(), seen.next()) {
-                ([only], _, _) | (_, Some(only), None) => only.clone(),
-                _ => {
-                    return Err(CliError::usage(
-                        format!("{} is listed by {}", shown_path(path), names()),
-                        "anyone can list any file. Say which project you mean, as you know it from its own site: \
-                         --project URL",
-                    ));
-                }
-            }
-        }
-    };
-    let other = |project: RepoPath| {
-        let is_revoked = listings.iter().all(|listing| listing.project != project || listing.is_revoked);
-        AlsoIn { project, is_revoked }
-    };
-    let others = projects.into_iter().filter(|project| *project != meant).map(other).collect();
-    let listing = listings.into_iter().find(|listing| listing.project == meant);
-    let listing = listing.ok_or_else(|| CliError::other("the file is in no release", "run it again"))?;
-    Ok((listing, others))
-}
-
-/// Asks on first use of a project that only the server named.
-fn confirm_first_use(
-    session: &Session,
-    args: &VerifyArgs,
-    index: &RepoPath,
-    project: &RepoPath,
-    also_in: &[AlsoIn],
-) -> Result<(), CliError> {
-    let is_named = args.project.is_some() || args.proof.signers_digest.is_some();
-    if is_named || session.known_projects().contains(project) {
-        return Ok(());
-    }
-    let others = also_in_text(also_in).map(|others| format!(" {others}.")).unwrap_or_default();
-    let release = shown_release(index, project);
-    let about =
-        format!("The server says that this is {release}, which this computer has never seen.{others}");
-    let asked = session.confirm(&about, "Is this the project that you mean?");
-    asked.map_err(|error| error.with_hint(format!("name it, which asks nothing: --project {project}")))
 }
 
 /// A bundle, alone or in the saved answer of a server about a release, which also has what signers said against it.
@@ -471,7 +477,7 @@ fn find_by_name<'a>(
 }
 
 fn find_by_content<'a>(artifact: &'a VerifiedArtifact, path: &Path) -> Result<&'a PublishedFile, CliError> {
-    let own = hash_file(path, crate::words::output::Output::silent())?;
+    let own = hash_file(path, Output::silent())?;
     let found = artifact.index.published_files.iter().find(|file| own.is(file));
     found.ok_or_else(|| not_listed(artifact, path))
 }

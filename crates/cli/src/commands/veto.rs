@@ -10,12 +10,10 @@ use crate::args::VetoArgs;
 use crate::client::session::{Reader, Session};
 use crate::client::targets::{ReleaseName, Target};
 use crate::client::{now, state::due_text, state::find_due, submission::Submitted};
-use crate::commands::sign;
-use crate::commands::statements::{
-    StatementCommand, SubmittedStatement, choose_request, describe_signed, find_begun, say_begun,
-};
-use crate::evidence::{carried::mark_done, proof::Network, review::describe_changes};
-use crate::words::{error::CliError, error::REASON_HINT, output::Several};
+use crate::commands::statements::{StatementCommand, describe_signed, say_begun};
+use crate::commands::{sign, statements};
+use crate::evidence::{proof::Network, review::describe_changes};
+use crate::words::{error::CliError, error::REASON_HINT};
 
 const QUESTION: &str = "Veto these signers?";
 const VETO: StatementCommand = StatementCommand {
@@ -36,7 +34,8 @@ const VETO: StatementCommand = StatementCommand {
 pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliError> {
     if let Some(file) = &args.carried.submit {
         let (several, done) = VETO.submit(session, file).await?;
-        return report_submitted(several, &done);
+        let vetoes: Vec<Value> = done.iter().map(|done| done.json("vetoed")).collect();
+        return several.finish("", json!({"vetoes": vetoes}));
     }
     if let Some(signed) = VETO.sign_carried(session, &args.carried) {
         return signed;
@@ -48,10 +47,10 @@ pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliErr
     let proposal = sign::gather(&target)?.request;
     let to_sign = sign::check_trusted(&proposal, Network::Online)?;
     let waits_until = find_due(state)?;
-    let begun = find_begun(state, StatementKind::Veto, &proposal)?;
+    let begun = VETO.find_begun(state, &proposal)?;
     refuse_second(args, &to_sign, begun.as_ref())?;
     let begin = |reason| write_veto(reason, &to_sign);
-    let request = choose_request(StatementKind::Veto, proposal, args.reason.as_ref(), begun.as_ref(), begin)?;
+    let request = VETO.choose_request(proposal, args.reason.as_ref(), begun.as_ref(), begin)?;
     let request = StatementRequest { waits_until, ..request };
     let to_veto = request.check_text(to_sign).map_err(not_vetoed)?;
     if let Some(file) = &args.carried.export {
@@ -59,7 +58,7 @@ pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliErr
     }
     let you = session.public_key_of(Some(path), &state.listed_keys()?)?;
     let done = |text: &str, vetoed: bool| {
-        session.output.result(text, &json!({"project_id": project.as_str(), "vetoed": vetoed}))
+        session.output.result(text, &json!({"project_id": project, "vetoed": vetoed}))
     };
     if to_veto.signed.contains(&you) {
         let progress = say_begun(state, path).unwrap_or_default();
@@ -67,15 +66,16 @@ pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliErr
     }
     VETO.check_key(&to_veto, &you)?;
     let lines = describe(session, &request, &to_veto, Network::Online);
-    session.confirm(&lines.join("\n"), QUESTION)?;
-    let key = session.key(Some(path), &state.listed_keys()?).map_err(|error| state.naming_keys(error))?;
-    let statement = to_veto.sign(key.public_key(), |digest| key.sign(digest))?;
-    let is_vetoed = client.submit_statement(&key, &statement).await?.answer;
-    let mut text = say_done(project.as_str(), &client.address(), is_vetoed);
-    if !is_vetoed && let Ok(state) = client.state_at(path).await {
+    let (key, statement) = statements::sign(session, &target, &to_veto, you, &lines, QUESTION)?;
+    // However often the request had to be sent, this act did it.
+    let submitted = Submitted { was_done: false, ..client.submit_statement(&key, &statement).await? };
+    let mut text = say_submitted(project.as_str(), &client.address(), submitted);
+    if !submitted.answer
+        && let Ok(state) = client.state_at(path).await
+    {
         text.extend(say_begun(&state, path));
     }
-    done(&text, is_vetoed)
+    done(&text, submitted.answer)
 }
 
 /// The server takes no second veto beside one that a master has begun. One that no master signed is none.
@@ -153,29 +153,14 @@ fn describe(
     lines
 }
 
-fn report_submitted(several: Several, done: &[SubmittedStatement]) -> Result<(), CliError> {
-    let mut vetoes: Vec<Value> = Vec::new();
-    for SubmittedStatement { statement, submitted, .. } in done {
-        let value = json!({
-            "project_id": project_of(&statement.file_path)?.as_str(),
-            "public_key": statement.public_key.to_string(),
-            "vetoed": submitted.answer,
-        });
-        vetoes.push(mark_done(value, submitted.was_done));
-    }
-    several.finish("", json!({"vetoes": vetoes}))
-}
-
-fn say_done(project: &str, server: &str, is_vetoed: bool) -> String {
-    if is_vetoed {
-        return format!("Vetoed on {server}: the proposed signers of {project} are gone");
-    }
-    format!("Recorded on {server}. Other masters join it with `countersign veto {project}` before it is due")
-}
-
 fn say_submitted(project: &str, server: &str, Submitted { answer, was_done }: Submitted<bool>) -> String {
     match (was_done, answer) {
-        (false, is_vetoed) => say_done(project, server, is_vetoed),
+        (false, true) => format!("Vetoed on {server}: the proposed signers of {project} are gone"),
+        (false, false) => {
+            format!(
+                "Recorded on {server}. Other masters join it with `countersign veto {project}` before it is due"
+            )
+        }
         (true, true) => format!("Vetoed already: the proposed signers of {project} are gone"),
         (true, false) => format!("The server {server} has this veto of {project}: more masters have to sign"),
     }
@@ -190,13 +175,7 @@ fn not_vetoed(error: ToStateError) -> CliError {
         ToStateError::Document { error: fault, .. } if fault.field == "veto" => {
             CliError::usage("this is not a valid veto", REASON_HINT).because(error)
         }
-        ToStateError::Document { .. }
-        | ToStateError::OtherProposal
-        | ToStateError::OtherFile { .. }
-        | ToStateError::NotRevocable(_)
-        | ToStateError::NotARelease(_)
-        | ToStateError::NotBegun
-        | ToStateError::Subject(_) => CliError::unverified(
+        _ => CliError::unverified(
             "the veto that is shown cannot be signed",
             "nothing was signed: the server lies or is broken, or the file was changed on the way. \
              Your own --reason begins another one",

@@ -255,6 +255,14 @@ pub(crate) fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
+/// What is not there has no field.
+pub(crate) fn without_empty(mut object: Value) -> Value {
+    if let Value::Object(fields) = &mut object {
+        fields.retain(|_, value| !value.is_null() && *value != json!([]));
+    }
+    object
+}
+
 /// Shows JSON in which nothing is invisible: such characters only occur inside its strings, where they may be escaped.
 fn shown_json(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());

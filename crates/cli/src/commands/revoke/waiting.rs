@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use countersign_api::state::StateResponse;
-use countersign_core::log::record::LoggedState;
+use countersign_core::log::{policy::Policy, record::LoggedState};
 use countersign_core::proof::freshness::{
     Freshness, LogTrust, StapleError, StapleSubject, verify as verify_staple,
 };
@@ -14,7 +14,6 @@ use countersign_explain::words::{shown_age, shown_witness_count};
 use serde_json::{Value, json};
 
 use crate::client::{ServerClient, now, session::Session};
-use crate::evidence::log_policy::{ChosenPolicy, PolicySource};
 use crate::evidence::{freshness::shown_time, proof::behind, release::require_evidence};
 use crate::{args::RevokeArgs, words::error::CliError, words::error::ErrorKind};
 
@@ -23,14 +22,12 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// What the revoker should know, in words and for programs.
 pub(super) struct Aftermath {
     pub(super) text: String,
-    pub(super) value: Value,
+    pub(super) log: Value,
 }
 
-/// How far the log and its witnesses are.
-enum Witnessing {
-    Bounded { freshness: Box<Freshness>, latest: Timestamp },
-    NotYet(String),
-}
+/// What the log shows once enough witnesses have seen the revocation, and when the last proof of the state before it can be
+/// from. Before that, what is missing.
+type Witnessing = Result<(Freshness, Timestamp), String>;
 
 pub(super) async fn wait(
     session: &Session,
@@ -39,20 +36,20 @@ pub(super) async fn wait(
     args: &RevokeArgs,
 ) -> Result<Aftermath, CliError> {
     let revoked = find_revoked(client, path).await?;
-    let Some(chosen) = choose_policy(&revoked) else {
+    let Some((policy, max_age)) = choose_policy(&revoked) else {
         let text = "The project's signers file names no log with witnesses, so nothing limits how long a server can show the \
                     release as if it were not revoked.";
-        return Ok(Aftermath { text: text.to_owned(), value: json!({"log": null}) });
+        return Ok(Aftermath { text: text.to_owned(), log: Value::Null });
     };
     if args.no_wait {
         let text = "Not waited for witnesses: until they have seen it, a server can show the release as not revoked.";
-        return Ok(Aftermath { text: text.to_owned(), value: json!({"log": {"waited": false}}) });
+        return Ok(Aftermath { text: text.to_owned(), log: json!({"waited": false}) });
     }
     let (begin, mut told) = (Instant::now(), String::new());
     loop {
-        let news = match look(client, &revoked, &chosen).await {
-            Ok(Witnessing::Bounded { freshness, latest }) => return aftermath(&chosen, &freshness, latest),
-            Ok(Witnessing::NotYet(news)) => news,
+        let news = match look(client, &revoked, &policy).await {
+            Ok(Ok((freshness, latest))) => return aftermath(max_age, &freshness, latest),
+            Ok(Err(news)) => news,
             Err(error) if error.kind() == ErrorKind::Unreachable => error.to_string(),
             Err(error) => return Err(error),
         };
@@ -97,31 +94,29 @@ async fn find_revoked(client: &ServerClient, path: &RepoPath) -> Result<RevokedA
     }
 }
 
-/// What everyone else goes by, whatever policy the revoker has.
-fn choose_policy(revoked: &RevokedArtifact) -> Option<ChosenPolicy> {
+/// What everyone else goes by, whatever policy the revoker has, and how old a proof can be.
+fn choose_policy(revoked: &RevokedArtifact) -> Option<(Policy, Duration)> {
     let transparency = revoked.artifact.chain.last().signers.transparency()?;
-    let demanded_max_age = transparency.max_age();
-    demanded_max_age?;
-    Some(ChosenPolicy { policy: transparency.policy(), source: PolicySource::SignersFile, demanded_max_age })
+    Some((transparency.policy(), transparency.max_age()?))
 }
 
 async fn look(
     client: &ServerClient,
     revoked: &RevokedArtifact,
-    chosen: &ChosenPolicy,
+    policy: &Policy,
 ) -> Result<Witnessing, CliError> {
     let artifact = &revoked.artifact;
     let StateResponse { staple, log, .. } = client.state_at(&artifact.path).await?.answer;
     let Some(staple) = staple else {
         let said = log.no_staple.as_deref().map_or_else(|| "the server keeps no log".to_owned(), shown_text);
-        return Ok(Witnessing::NotYet(said));
+        return Ok(Err(said));
     };
-    let (trust, now) = (LogTrust::Policy(&chosen.policy), now()?);
+    let (trust, now) = (LogTrust::Policy(policy), now()?);
     let freshness = match verify_staple(&staple, &StapleSubject::of(artifact), trust, now) {
         Ok(freshness) => freshness,
         Err(StapleError::TooFewWitnesses(count)) => {
             let (cosigned, witnesses) = (count.cosigned, count.witnesses);
-            return Ok(Witnessing::NotYet(format!("{cosigned} of {witnesses} have cosigned its checkpoint")));
+            return Ok(Err(format!("{cosigned} of {witnesses} have cosigned its checkpoint")));
         }
         Err(error) => {
             return Err(CliError::unverified(
@@ -132,21 +127,18 @@ async fn look(
         }
     };
     let cosigned = freshness.quorum.cosigned;
-    Ok(match (freshness.state, latest_older_proof(&chosen.policy, &freshness.cosignatures, now)) {
-        (LoggedState::Complete, _) => Witnessing::NotYet(
-            "the checkpoint that they have cosigned is from before the revocation".to_owned(),
-        ),
-        (LoggedState::Revoked(_), None) => Witnessing::NotYet(format!(
-            "{cosigned} have seen it, and the others are enough to cosign the state before it"
-        )),
-        (LoggedState::Revoked(_), Some(latest)) => {
-            Witnessing::Bounded { freshness: Box::new(freshness), latest }
+    Ok(match (freshness.state, latest_older_proof(policy, &freshness.cosignatures, now)) {
+        (LoggedState::Complete, _) => {
+            Err("the checkpoint that they have cosigned is from before the revocation".to_owned())
         }
+        (LoggedState::Revoked(_), None) => {
+            Err(format!("{cosigned} have seen it, and the others are enough to cosign the state before it"))
+        }
+        (LoggedState::Revoked(_), Some(latest)) => Ok((freshness, latest)),
     })
 }
 
-fn aftermath(chosen: &ChosenPolicy, freshness: &Freshness, latest: Timestamp) -> Result<Aftermath, CliError> {
-    let max_age = chosen.demanded_max_age.unwrap_or_default();
+fn aftermath(max_age: Duration, freshness: &Freshness, latest: Timestamp) -> Result<Aftermath, CliError> {
     let until = latest.later(max_age);
     let seen = freshness.as_of.map_or_else(String::new, |as_of| as_of.to_string());
     let count = freshness.quorum;
@@ -157,15 +149,15 @@ fn aftermath(chosen: &ChosenPolicy, freshness: &Freshness, latest: Timestamp) ->
         shown_age(max_age),
         shown_time(next_minute(until), now()?),
     );
-    let value = json!({"log": {
+    let log = json!({
         "waited": true,
         "as_of": seen,
         "cosigned": count.cosigned,
         "witnesses": count.witnesses,
         "max_age_seconds": max_age.as_secs(),
-        "accepted_until": until.to_string(),
-    }});
-    Ok(Aftermath { text, value })
+        "accepted_until": until,
+    });
+    Ok(Aftermath { text, log })
 }
 
 /// The minute that begins next, or this one if it has just begun: what is shown without its seconds must not be too early.

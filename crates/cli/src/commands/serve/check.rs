@@ -8,11 +8,11 @@ use countersign_core::values::verifier_key::VerifierKey;
 use countersign_forge::{fetch::Fetcher, guard::SystemResolver};
 use countersign_server::follow::mirror::{MirrorSettings, memory::MirrorMemory};
 use countersign_server::nodes::asking::AskedWitness;
-use countersign_server::operate::config::{ConfigSource, GivenSettings, LogSettings, NodeSettings, Settings};
+use countersign_server::operate::config::{ConfigSource, GivenSettings, NodeSettings, Settings};
 use countersign_server::operate::{disk_space::DiskSpace, tls::Tls, tls::TlsFiles};
 use countersign_store::store::{FoundData, inspect};
 use futures_util::future::join_all;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::client::{ServerClient, session};
 use crate::{keys::SigningKey, words::error::CliError, words::output::Output};
@@ -36,8 +36,9 @@ pub(super) fn run(given: GivenSettings, output: Output) -> Result<(), CliError> 
                     signer.iter().for_each(|signer| report.say("log", signer.key().to_string()));
                 }
                 Err(error) => {
-                    let key = settings.log.as_ref().map(|log| log.key_file.as_path());
-                    report.blame_file(&error, line_of(source.as_ref(), "log", key));
+                    let key = settings.log.as_ref().map(|log| &log.key_file);
+                    let line = source.as_ref().zip(key).and_then(|(source, key)| source.line_of("log", key));
+                    report.blame_file(&error, line);
                 }
             }
             look_at(&settings, source.as_ref(), &mut report);
@@ -50,11 +51,6 @@ pub(super) fn run(given: GivenSettings, output: Output) -> Result<(), CliError> 
         Err(error) => report.blame(&error),
     }
     report.finish(output)
-}
-
-/// Finds where the configuration file names this file.
-fn line_of(source: Option<&ConfigSource>, table: &str, file: Option<&Path>) -> Option<String> {
-    source?.line_of(table, file?)
 }
 
 fn look_at(settings: &Settings, source: Option<&ConfigSource>, report: &mut Report) {
@@ -70,9 +66,8 @@ fn look_at(settings: &Settings, source: Option<&ConfigSource>, report: &mut Repo
     let is_running = look_at_data(settings, report);
     look_at_disk(&settings.data_dir, report);
     // The running server has its addresses.
-    for address in
-        [Some(settings.listen), settings.metrics_listen].into_iter().flatten().filter(|_| !is_running)
-    {
+    let addresses = std::iter::once(settings.listen).chain(settings.metrics_listen);
+    for address in addresses.filter(|_| !is_running) {
         if let Err(error) = TcpListener::bind(address) {
             report.wrong.push(format!("cannot listen on {address}: {error}"));
         }
@@ -82,60 +77,37 @@ fn look_at(settings: &Settings, source: Option<&ConfigSource>, report: &mut Repo
 // The servers that this one needs. All are asked at the same time, each within its own limit.
 
 async fn ask_others(settings: &Settings, output: Output, report: &mut Report) {
-    let (database, witnesses, forges, origin) = tokio::join!(
-        async {
-            match &settings.node {
-                Some(node) => ask_database(node).await,
-                None => Report::default(),
-            }
-        },
-        async {
-            match &settings.log {
-                Some(log) => ask_witnesses(log).await,
-                None => Report::default(),
-            }
-        },
-        ask_forges(settings),
-        ask_origin(settings, output),
+    let mut parts: [Report; 4] = Default::default();
+    let [database, witnesses, forges, origin] = &mut parts;
+    let asked = tokio::join!(
+        ask_database(settings, database),
+        ask_witnesses(settings, witnesses),
+        ask_forges(settings, forges),
+        ask_origin(settings, output, origin),
     );
-    for part in [database, witnesses, forges, origin] {
+    for (mut part, asked) in parts.into_iter().zip(<[_; 4]>::from(asked)) {
+        if let Err(error) = asked {
+            part.blame(&*error);
+        }
         report.facts.extend(part.facts);
         report.wrong.extend(part.wrong);
     }
 }
 
-async fn ask_database(node: &NodeSettings) -> Report {
-    let mut report = Report::default();
-    let database = match Database::new(node.database.clone()) {
-        Ok(database) => database,
-        Err(error) => {
-            report.blame(&error);
-            return report;
-        }
-    };
-    match schema::inspect(&database).await {
-        Ok(found) => {
-            let use_of =
-                if found.was_empty { "which the server would fill" } else { "shared with other nodes" };
-            report.say("database", format!("{}, {use_of}", node.database));
-            found.warnings.into_iter().for_each(|warning| report.say(WARNING, warning));
-        }
-        Err(error) => report.blame(&error),
-    }
-    report
+async fn ask_database(settings: &Settings, report: &mut Report) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let Some(NodeSettings { database, .. }) = &settings.node else { return Ok(()) };
+    let found = schema::inspect(&Database::new(database.clone())?).await?;
+    let use_of = if found.was_empty { "which the server would fill" } else { "shared with other nodes" };
+    report.say("database", format!("{database}, {use_of}"));
+    found.warnings.into_iter().for_each(|warning| report.say(WARNING, warning));
+    Ok(())
 }
 
 /// Asks the witnesses. One that does not answer is a warning, as long as the others are enough.
-async fn ask_witnesses(log: &LogSettings) -> Report {
-    let mut report = Report::default();
-    let Some(policy) = &log.witnesses else { return report };
-    let asked = match AskedWitness::list(policy, &log.origin) {
-        Ok(asked) => asked,
-        Err(error) => {
-            report.blame(&*error);
-            return report;
-        }
-    };
+async fn ask_witnesses(settings: &Settings, report: &mut Report) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let Some(log) = &settings.log else { return Ok(()) };
+    let Some(policy) = &log.witnesses else { return Ok(()) };
+    let asked = AskedWitness::list(policy, &log.origin)?;
     let answers = join_all(asked.iter().map(AskedWitness::check_answers)).await;
     let mut answering: BTreeSet<VerifierKey> = policy.witness_keys().into_iter().collect();
     for witness in policy.witnesses() {
@@ -155,31 +127,27 @@ async fn ask_witnesses(log: &LogSettings) -> Report {
         report.wrong.push(text);
     }
     report.say("quorum", quorum);
-    report
+    Ok(())
 }
 
 /// Asks the server that a mirror or a witness follows. It starts without it, and follows it later.
-async fn ask_origin(settings: &Settings, output: Output) -> Report {
-    let mut report = Report::default();
-    let Some(MirrorSettings { origin, .. }) = &settings.mirror else { return report };
+async fn ask_origin(
+    settings: &Settings,
+    output: Output,
+    report: &mut Report,
+) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let Some(MirrorSettings { origin, .. }) = &settings.mirror else { return Ok(()) };
     let asked = async { ServerClient::new(origin.as_str(), output)?.check_reachable().await };
     if let Err(error) = asked.await {
         report.say(WARNING, error.describe());
     }
-    report
+    Ok(())
 }
 
 /// Asks the forges that the operator configured. A mirror fetches nothing.
-async fn ask_forges(settings: &Settings) -> Report {
-    let mut report = Report::default();
+async fn ask_forges(settings: &Settings, report: &mut Report) -> Result<(), Box<dyn Error + Send + Sync>> {
     let forges: Vec<_> = settings.forges.list_configured().filter(|_| settings.mirror.is_none()).collect();
-    let fetcher = match Fetcher::new(settings.guard.clone(), settings.timeouts, Arc::new(SystemResolver)) {
-        Ok(fetcher) => fetcher,
-        Err(error) => {
-            report.blame(&error);
-            return report;
-        }
-    };
+    let fetcher = Fetcher::new(settings.guard.clone(), settings.timeouts, Arc::new(SystemResolver))?;
     let answers = join_all(forges.iter().map(|(_, request)| fetcher.ask(request))).await;
     for ((host, request), answer) in forges.iter().zip(answers) {
         let token = if request.credential.is_some() { ", with a token" } else { "" };
@@ -188,14 +156,16 @@ async fn ask_forges(settings: &Settings) -> Report {
             report.blame(&error);
         }
     }
-    report
+    Ok(())
 }
 
 fn look_at_certificate(files: TlsFiles, source: Option<&ConfigSource>, report: &mut Report) {
     let (cert, key) = (files.cert.display().to_string(), files.key.display().to_string());
     match Tls::read(files) {
         Ok(_) => report.say("certificate", format!("{cert}, key {key}")),
-        Err(error) => report.blame_file(&error, line_of(source, "tls", Some(error.path()))),
+        Err(error) => {
+            report.blame_file(&error, source.and_then(|source| source.line_of("tls", error.path())));
+        }
     }
 }
 
@@ -276,19 +246,16 @@ impl Report {
     }
 
     fn finish(self, output: Output) -> Result<(), CliError> {
-        let lines = self.facts.iter().map(|(about, text)| format!("{about:<14}{text}\n"));
-        let facts = lines.collect::<String>();
+        let facts: String = self.facts.iter().map(|(about, text)| format!("{about:<14}{text}\n")).collect();
         if self.wrong.is_empty() {
-            let facts_read: Vec<Value> =
-                self.facts.iter().map(|(about, text)| json!({ "about": about, "text": text })).collect();
+            let fact = |(about, text): &(_, String)| json!({ "about": about, "text": text });
+            let facts_read: Vec<Value> = self.facts.iter().map(fact).collect();
             let has_warning = self.facts.iter().any(|(about, _)| *about == WARNING);
             let subject = if has_warning { "Everything else" } else { "Everything" };
             let text = format!("{facts}{subject} is in order. Nothing was changed.\n");
             return output.result(&text, &json!({ "ok": true, "facts": facts_read }));
         }
         output.line(&facts);
-        let mut details = Map::new();
-        details.insert("problems".to_owned(), self.wrong.clone().into());
         let message = match &self.wrong[..] {
             [one] => one.clone(),
             several => format!("{} things are wrong:\n- {}", several.len(), several.join("\n- ")),
@@ -297,7 +264,7 @@ impl Report {
             message,
             "start or correct what it names, and check again; docs/configuration.md lists all settings",
         )
-        .with_details(details))
+        .with_detail("problems", json!(self.wrong)))
     }
 }
 

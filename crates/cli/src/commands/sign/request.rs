@@ -32,10 +32,6 @@ pub(super) fn state_text(is_complete: bool, waits_until: Option<Timestamp>) -> S
     }
 }
 
-pub(super) fn say_signed(path: &RepoPath, at: Timestamp, state: &str) -> String {
-    format!("You signed {path} on {}: {state}", when_text(at))
-}
-
 /// What a server shows of a file to sign.
 pub(crate) struct Gathered {
     pub(crate) request: SigningRequest,
@@ -45,13 +41,11 @@ pub(crate) struct Gathered {
 
 impl Gathered {
     pub(super) fn open(&self) -> Result<&SigningRequest, CliError> {
+        let path = &self.request.path;
         if self.is_complete {
             return Err(CliError::other(
-                format!("{} is complete already", self.request.path),
-                format!(
-                    "nothing is left to sign; `countersign status {}` shows who has signed",
-                    self.request.path
-                ),
+                format!("{path} is complete already"),
+                format!("nothing is left to sign; `countersign status {path}` shows who has signed"),
             ));
         }
         Ok(&self.request)
@@ -84,15 +78,13 @@ impl Signing<'_> {
         request: &SigningRequest,
         network: Network,
     ) -> Result<Option<Reviewed>, CliError> {
-        let Self { session, args, you, shown, .. } = *self;
-        let to_sign = check(request)?;
-        check_trust(&to_sign, network)?;
+        let Self { session, you, shown, .. } = *self;
+        let to_sign = check_trusted(request, network)?;
         check_asked(&to_sign, &you)?;
         let format = self.format_of(&to_sign);
-        let formats = choose_formats(session, args, &to_sign, format)?;
-        let openpgp_files = count_openpgp_files(session, args, &to_sign, &formats)?;
+        let (formats, openpgp_files) = self.choose_formats(&to_sign, format)?;
         let for_openpgp = if openpgp_files == 0 { ForOpenpgp::No } else { ForOpenpgp::Yes };
-        let comparison = compare(args, &to_sign.subject, for_openpgp)?;
+        let comparison = self.compare(&to_sign.subject, for_openpgp)?;
         let description = describe_request(request, &to_sign, shown)?;
         let review = Review {
             to_sign: &to_sign,
@@ -108,11 +100,11 @@ impl Signing<'_> {
         if let Some(mismatch) = comparison.as_ref().filter(|comparison| !comparison.is_match()) {
             // --files asked for this, so that --quiet does not silence it.
             session.output.show(&text);
-            return Err(differs(
+            return Err(CliError::unverified(
                 format!("not signed: the files of {} are not all the same as yours", request.path),
                 "find out why they differ. --files DIR must hold every file of the release, byte for byte",
-                mismatch,
-            ));
+            )
+            .with_detail("comparison", mismatch.json()));
         }
         self.check_different(request, &description, &text)?;
         session.output.show_question(&text);
@@ -138,6 +130,16 @@ impl Signing<'_> {
         ))
     }
 
+    /// Compares the files of a release with those that --files names.
+    fn compare(&self, subject: &Subject, for_openpgp: ForOpenpgp) -> Result<Option<Comparison>, CliError> {
+        match (&self.args.files, subject) {
+            (Some(dir), Subject::Release { index, .. }) => {
+                comparison::compare(index, dir, for_openpgp).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// The format of your key: what the signers file says, if you do not know it.
     fn format_of(&self, to_sign: &ToSign) -> KeyFormat {
         let listed = || to_sign.chain().map(|chain| chain.last().signers.named_signer(self.you).format);
@@ -147,7 +149,7 @@ impl Signing<'_> {
     /// Compares a file that no longer asks for your signature, where --files asks for it (D244).
     pub(super) fn compare_again(&self, request: &SigningRequest) -> Result<Option<Comparison>, CliError> {
         let (session, path, to_sign) = (self.session, &request.path, check(request)?);
-        let Some(compared) = compare(self.args, &to_sign.subject, ForOpenpgp::No)? else { return Ok(None) };
+        let Some(compared) = self.compare(&to_sign.subject, ForOpenpgp::No)? else { return Ok(None) };
         if compared.is_match() {
             return Ok(Some(compared));
         }
@@ -155,14 +157,14 @@ impl Signing<'_> {
         let name = session.name_of(path, Some(to_sign.project()));
         let signed =
             find_signed(request, &self.you).map(|at| format!("You signed it on {}. ", when_text(at)));
-        Err(differs(
+        Err(CliError::unverified(
             format!("the files of {path} are not all the same as yours"),
             format!(
                 "{}Find out why they differ; `countersign object {name} --reason TEXT` tells the other signers",
                 signed.unwrap_or_default()
             ),
-            &compared,
-        ))
+        )
+        .with_detail("comparison", compared.json()))
     }
 
     /// Refuses --also for a release that asks for no signature of yours, as `why` says: one for another program is made in
@@ -190,16 +192,27 @@ impl Signing<'_> {
         ))
     }
 
-    /// Says that you signed a file before, and what a repeated `sign` found out about it.
-    pub(super) fn say_again(&self, said: &str, comparison: Option<&Comparison>) {
-        let output = self.session.output;
-        output.line(said);
-        if let Some(comparison) = comparison {
+    /// Says that you signed a file before, and what a repeated `sign` finds out about it. `stored`: your signatures for
+    /// other programs, if a server says which there are.
+    pub(super) fn look_again(
+        &self,
+        request: &SigningRequest,
+        at: Timestamp,
+        state: &str,
+        stored: Option<&FormatTexts>,
+        is_complete: bool,
+    ) -> Result<Option<Comparison>, CliError> {
+        let (output, path) = (self.session.output, &request.path);
+        let comparison = self.compare_again(request)?;
+        self.check_formats(&format!("you signed {path} before"), path, stored, is_complete)?;
+        output.line(&format!("You signed {path} on {}: {state}", when_text(at)));
+        if let Some(comparison) = &comparison {
             output.line(&describe_comparison(comparison, output).join("\n"));
         }
         if !self.args.also.is_empty() {
             output.line("  also       your signatures for other programs are there");
         }
+        Ok(comparison)
     }
 }
 
@@ -216,7 +229,7 @@ impl Reviewed {
         let Self { to_sign, you, formats, comparison } = self;
         let mut submission = to_sign.sign(*you, |digest| key.sign(digest))?;
         if !formats.is_empty() {
-            let texts = to_sign.formats().map_err(|error| no_formats(to_sign, error))?;
+            let texts = to_sign.formats().map_err(|error| no_formats(to_sign).because(error))?;
             let files = comparison.as_ref().map_or(&[][..], |comparison| &comparison.openpgp);
             let sign = |format: &OtherFormat| {
                 Ok((*format, texts.sign(*format, you, files, |message| key.sign_message(message))?))
@@ -227,17 +240,14 @@ impl Reviewed {
     }
 }
 
-fn differs(message: String, hint: impl Into<String>, mismatch: &Comparison) -> CliError {
-    CliError::unverified(message, hint).with_detail("comparison", mismatch.json())
-}
-
 pub(super) fn check_asked(to_sign: &ToSign, you: &PublicKey) -> Result<(), CliError> {
     if to_sign.accepted_signers().contains(you) {
         return Ok(());
     }
+    let path = to_sign.path();
     Err(CliError::other(
-        format!("{you} is not asked to sign {}", to_sign.path()),
-        format!("check --key; `countersign status {}` shows who is", to_sign.path()),
+        format!("{you} is not asked to sign {path}"),
+        format!("check --key; `countersign status {path}` shows who is"),
     ))
 }
 
@@ -248,7 +258,7 @@ pub(super) fn check(request: &SigningRequest) -> Result<ToSign, CliError> {
             "register the release again with `countersign release`: its index then has the time of today",
         )
         .because(error),
-        error => not_signed(request, error),
+        error => not_signed(request).because(error),
     })
 }
 
@@ -261,37 +271,35 @@ fn describe_request(
     let beside = shown.map(|shown| shown.answer.state.files.clone()).unwrap_or_default();
     let files = request.to_files(to_sign.project(), &beside);
     let described = files.and_then(|files| describe(&files, &request.path));
-    let described = described.map_err(|error| not_signed(request, error))?;
-    described.ok_or_else(|| not_signed(request, "it is not shown"))
+    let described = described.map_err(|error| not_signed(request).because(error))?;
+    described.ok_or_else(|| not_signed(request).because("it is not shown"))
 }
 
-fn not_signed(
-    request: &SigningRequest,
-    reason: impl Into<Box<dyn std::error::Error + Send + Sync>>,
-) -> CliError {
+fn not_signed(request: &SigningRequest) -> CliError {
     CliError::unverified(
         format!("{} is not signed", request.path),
         "what is shown is not what its path says: the server lies or is broken",
     )
-    .because(reason)
+}
+
+/// A request that was read as what it must be, and continues what this computer has accepted.
+pub(crate) fn check_trusted(request: &SigningRequest, network: Network) -> Result<ToSign, CliError> {
+    let to_sign = check(request)?;
+    check_trust(&to_sign, network)?;
+    Ok(to_sign)
 }
 
 /// A signer who has met the project before must be shown the same past.
-pub(super) fn check_trust(to_sign: &ToSign, network: Network) -> Result<(), CliError> {
+fn check_trust(to_sign: &ToSign, network: Network) -> Result<(), CliError> {
     let store = TrustFile::locate()?.read()?;
     match to_sign.chain() {
         Some(chain) => {
             let pin = proof::check_pin(&store, chain, network)?;
             match pin.and_then(|pin| pin.revocation_of(to_sign.path(), to_sign.digest())) {
                 Some(seen) => {
+                    let (path, project) = (to_sign.path(), to_sign.project());
                     let note = ", as this computer has seen before";
-                    Err(proof::revoked_error(
-                        to_sign.path(),
-                        to_sign.project(),
-                        &seen.reason,
-                        seen.revoked_at,
-                        note,
-                    ))
+                    Err(proof::revoked_error(path, project, &seen.reason, seen.revoked_at, note))
                 }
                 None => Ok(()),
             }
@@ -305,87 +313,69 @@ pub(super) fn check_trust(to_sign: &ToSign, network: Network) -> Result<(), CliE
     }
 }
 
-fn compare(
-    args: &SignArgs,
-    subject: &Subject,
-    for_openpgp: ForOpenpgp,
-) -> Result<Option<Comparison>, CliError> {
-    match (&args.files, subject) {
-        (Some(dir), Subject::Release { index, .. }) => comparison::compare(index, dir, for_openpgp).map(Some),
-        (Some(_) | None, Subject::Release { .. } | Subject::Proposal { .. }) => Ok(None),
-    }
-}
-
 // Signatures for other programs, made in the same act (D100–D102).
 
-/// The formats to sign a release in: what the signers file in force asks for, and what --also names. Signers files are
-/// signed in no other format, and a FIDO key signs in few.
-fn choose_formats(
-    session: &Session,
-    args: &SignArgs,
-    to_sign: &ToSign,
-    key: KeyFormat,
-) -> Result<BTreeSet<OtherFormat>, CliError> {
-    if args.no_formats || matches!(to_sign.subject, Subject::Proposal { .. }) {
-        let asked: Vec<&str> = to_sign.asked_formats().iter().map(|format| format.name()).collect();
-        if !asked.is_empty() {
-            session.output.warn(&format!(
-                "The signers file asks for signatures for {}. Without yours, only those of others count in `countersign \
-                 export --for {}`, and none can be added once the release is complete.",
-                asked.join(", "),
-                asked[0]
+impl Signing<'_> {
+    /// The formats to sign a release in: what the signers file in force asks for, and what --also names. Signers files are
+    /// signed in no other format, and a FIDO key signs in few. Of the signer's own files, OpenPGP signs all by themselves or
+    /// none (D254): so many.
+    fn choose_formats(
+        &self,
+        to_sign: &ToSign,
+        key: KeyFormat,
+    ) -> Result<(BTreeSet<OtherFormat>, usize), CliError> {
+        let Self { args, session: Session { output, .. }, .. } = *self;
+        let names = |formats: &[OtherFormat]| formats.iter().map(|format| format.name()).collect::<Vec<_>>();
+        if args.no_formats || matches!(to_sign.subject, Subject::Proposal { .. }) {
+            if let asked @ [first, ..] = to_sign.asked_formats() {
+                output.warn(&format!(
+                    "The signers file asks for signatures for {}. Without yours, only those of others count in \
+                     `countersign export --for {first}`, and none can be added once the release is complete.",
+                    names(asked).join(", "),
+                ));
+            }
+            return Ok((BTreeSet::new(), 0));
+        }
+        if let Some(unfit) = args.also.iter().find(|format| !format.is_for(key)) {
+            return Err(CliError::usage(
+                format!("your key is a FIDO key, which cannot sign for {unfit}"),
+                "leave out --also; a signer with another key can pass it",
             ));
         }
-        return Ok(BTreeSet::new());
-    }
-    if let Some(unfit) = args.also.iter().find(|format| !format.is_for(key)) {
-        return Err(CliError::usage(
-            format!("your key is a FIDO key, which cannot sign for {unfit}"),
-            "leave out --also; a signer with another key can pass it",
-        ));
-    }
-    let (asked, unfit): (Vec<OtherFormat>, Vec<_>) =
-        to_sign.asked_formats().iter().partition(|format| format.is_for(key));
-    if !unfit.is_empty() {
-        let names: Vec<&str> = unfit.iter().map(|format| format.name()).collect();
-        let names = names.join(" and ");
-        session.output.note(&format!("Your key is a FIDO key, which cannot sign for {names}."));
-    }
-    let formats: BTreeSet<OtherFormat> = asked.into_iter().chain(args.also.iter().copied()).collect();
-    match to_sign.formats() {
-        _ if formats.is_empty() => Ok(formats),
-        Ok(_) => Ok(formats),
-        Err(error) if !args.also.is_empty() => Err(no_formats(to_sign, error)),
-        // The server does not require what the signers file asks for.
-        Err(error) => {
-            session.output.note(&format!("Signing in no other format: {error}."));
-            Ok(BTreeSet::new())
+        let (asked, unfit): (Vec<_>, Vec<_>) =
+            to_sign.asked_formats().iter().partition(|format| format.is_for(key));
+        if !unfit.is_empty() {
+            let names = names(&unfit).join(" and ");
+            output.note(&format!("Your key is a FIDO key, which cannot sign for {names}."));
         }
+        let formats: BTreeSet<OtherFormat> = asked.into_iter().chain(args.also.iter().copied()).collect();
+        if formats.is_empty() {
+            return Ok((formats, 0));
+        }
+        let texts = match to_sign.formats() {
+            Ok(texts) => texts,
+            Err(error) if !args.also.is_empty() => return Err(no_formats(to_sign).because(error)),
+            // The server does not require what the signers file asks for.
+            Err(error) => {
+                output.note(&format!("Signing in no other format: {error}."));
+                return Ok((BTreeSet::new(), 0));
+            }
+        };
+        if args.files.is_none() || !formats.contains(&OtherFormat::Openpgp) {
+            return Ok((formats, 0));
+        }
+        let count = texts.openpgp_count();
+        if count.is_none() {
+            output.note(&format!(
+                "The release has more than {OPENPGP_FILES} files: for OpenPGP you sign SHA256SUMS, and no file by itself."
+            ));
+        }
+        Ok((formats, count.unwrap_or_default()))
     }
 }
 
-/// How many files of the release are signed by themselves: all or none (D254). Only the signer's own files are.
-fn count_openpgp_files(
-    session: &Session,
-    args: &SignArgs,
-    to_sign: &ToSign,
-    formats: &BTreeSet<OtherFormat>,
-) -> Result<usize, CliError> {
-    if args.files.is_none() || !formats.contains(&OtherFormat::Openpgp) {
-        return Ok(0);
-    }
-    let count = to_sign.formats().map_err(|error| no_formats(to_sign, error))?.openpgp_count();
-    if count.is_none() {
-        session.output.note(&format!(
-            "The release has more than {OPENPGP_FILES} files: for OpenPGP you sign SHA256SUMS, and no file by itself."
-        ));
-    }
-    Ok(count.unwrap_or_default())
-}
-
-fn no_formats(to_sign: &ToSign, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> CliError {
+fn no_formats(to_sign: &ToSign) -> CliError {
     CliError::other(format!("{} cannot be signed in other formats", to_sign.path()), "leave out --also")
-        .because(error)
 }
 
 /// The formats of this submission that the server has now. An older server ignores them, and the user is told.
@@ -422,10 +412,8 @@ pub(super) fn export(
         let request = gathered.open()?;
         check(request).map(|_| request.clone())
     };
-    let requests = gathered
-        .iter()
-        .filter_map(|(target, gathered)| several.keep_later(target.path.as_str(), open(gathered)));
-    let requests: Vec<SigningRequest> = requests.collect();
+    let keep = |(target, gathered): &(Target, _)| several.keep_later(target.path.as_str(), open(gathered));
+    let requests: Vec<SigningRequest> = gathered.iter().filter_map(keep).collect();
     if requests.is_empty() {
         return several.finish("", json!({}));
     }
@@ -460,14 +448,7 @@ pub(super) fn sign(session: &Session, args: &SignArgs, file: &Path, output: &Pat
             open.push(request);
             continue;
         };
-        let compared = signing.compare_again(request);
-        let looked = compared.and_then(|compared| {
-            let why = format!("you signed {} before", request.path);
-            signing.check_formats(&why, &request.path, None, false)?;
-            let said = say_signed(&request.path, at, &state_text(false, None));
-            signing.say_again(&said, compared.as_ref());
-            Ok(())
-        });
+        let looked = signing.look_again(request, at, &state_text(false, None), None, false);
         several.keep(request.path.as_str(), looked);
     }
     if open.is_empty() {
@@ -505,14 +486,11 @@ pub(super) async fn submit(session: &Session, file: &Path) -> Result<(), CliErro
         Ok((answer.is_complete, was_done))
     };
     let (several, done) = submit_all(session, &bodies, |body| &body.file_path, submit).await;
-    let signed = done.iter().map(|(body, _, (is_complete, was_done))| {
-        let value = json!({
-            "file_path": body.file_path.as_str(),
-            "public_key": body.public_key.to_string(),
-            "is_complete": is_complete,
-        });
+    let json = |(body, _, (is_complete, was_done)): &(&SignaturesBody, _, _)| {
+        let SignaturesBody { file_path, public_key, .. } = body;
+        let value = json!({"file_path": file_path, "public_key": public_key, "is_complete": is_complete});
         mark_done(value, *was_done)
-    });
-    let signed: Vec<Value> = signed.collect();
+    };
+    let signed: Vec<Value> = done.iter().map(json).collect();
     several.finish("", json!({"signed": signed}))
 }

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::documents::signers::{Group, RebuildPolicy, Role, Signer, SignersFile};
+use countersign_core::documents::signers::{Group, Role, Signer, SignersFile};
 use countersign_core::values::{key::PublicKey, shown::quoted, shown::shown_text};
 use countersign_explain::{difference::list_changes, strength};
 use serde_json::json;
 
 use crate::args::{GlobalArgs, GroupName, SignersEditArgs};
 use crate::commands::signers::log::{LogDraft, set_log};
-use crate::commands::signers::{Draft, add_strength, deliver, describe_strength, find_signers, names_of};
+use crate::commands::signers::{Draft, add_strength, deliver, describe_strength, find_signers};
 use crate::settings::client_config::ClientConfigFile;
 use crate::{client::session::Session, evidence::review::change_lines, keys, words::error::CliError};
 
@@ -65,23 +65,17 @@ pub(crate) fn without_keys(
     draft.finish_after(current)
 }
 
-fn patterns_of(rebuilds: &RebuildPolicy) -> Vec<String> {
-    rebuilds.files.iter().map(|pattern| pattern.as_str().to_owned()).collect()
-}
-
 impl Draft {
     fn of(file: &SignersFile) -> Self {
         let listed = |role| Some((role, file.explicit_groups(role)?.to_vec()));
+        let patterns = file.rebuilds().into_iter().flat_map(|rebuilds| &rebuilds.files);
         Self {
-            before: json!(file).as_object().cloned().unwrap_or_default(),
+            fields: json!(file).as_object().cloned().unwrap_or_default(),
             roles: Role::ALL.into_iter().filter_map(listed).collect(),
-            rebuild_files: file.rebuilds().map(patterns_of).unwrap_or_default(),
+            rebuild_files: patterns.map(|pattern| pattern.as_str().to_owned()).collect(),
             requires_rebuilds: file.rebuilds().is_some_and(|rebuilds| rebuilds.required),
             registrars: file.registrars().to_vec(),
-            servers: file.servers().to_vec(),
             log: file.transparency().map(LogDraft::of),
-            formats: [names_of(file.formats()), file.unknown_formats().to_vec()].concat(),
-            rotation_delay_hours: file.rotation_delay_hours(),
         }
     }
 
@@ -127,13 +121,13 @@ impl Draft {
         }
         self.check_thresholds()?;
         if !args.servers.urls.is_empty() {
-            self.servers.clone_from(&args.servers.urls);
+            self.set("servers", &args.servers.urls);
         }
         if args.no_formats || !args.format.is_empty() {
-            self.formats = names_of(&args.format);
+            self.set("formats", &args.format);
         }
         if args.no_rotation_delay || args.rotation_delay.is_some() {
-            self.rotation_delay_hours = args.rotation_delay;
+            self.set("rotation_delay_hours", args.rotation_delay);
         }
         if args.no_log {
             self.log = None;

@@ -9,8 +9,9 @@ use serde_json::json;
 
 use crate::client::targets::{ReleaseName, ServerPath};
 use crate::client::{ServerClient, session::Reader, session::Session, state::Shown};
-use crate::evidence::{proof, proof::Network};
-use crate::{args::SignersHistoryArgs, settings::trust::TrustFile, words::error::CliError};
+use crate::evidence::{proof, proof::Network, review::change_lines};
+use crate::words::{error::CliError, output::Output};
+use crate::{args::SignersHistoryArgs, settings::trust::TrustFile};
 
 pub(crate) async fn run(session: &Session, args: &SignersHistoryArgs) -> Result<(), CliError> {
     let name = ReleaseName::parse_one(&args.names)?;
@@ -57,12 +58,12 @@ pub(crate) async fn run(session: &Session, args: &SignersHistoryArgs) -> Result<
         }
     };
     let value = json!({
-        "project_id": project.as_str(),
+        "project_id": project,
         "verified": true,
         "root_trusted": pin.is_some(),
         "entries": chain.links.iter().map(|link| json!({
-            "signers_digest": link.digest.to_prefixed(),
-            "activated_at": link.activated_at.to_string(),
+            "signers_digest": link.digest,
+            "activated_at": link.activated_at,
             "origin_url": link.metadata.origin.url,
             "signers": link.signers.signers().len(),
         })).collect::<Vec<_>>(),
@@ -125,11 +126,8 @@ fn describe(chain: &VerifiedChain) -> String {
         lines.push(format!("{}. of {time}, {}", number + 1, link.digest.to_prefixed()));
         lines.push(format!("   in force since {}, as the server says", link.activated_at));
         lines.push(format!("   from {}", shown_text(&link.metadata.origin.url)));
-        let changes = list_changes(before, &link.signers);
-        if changes.is_empty() {
-            lines.push("   - nothing changes but the time".to_owned());
-        }
-        lines.extend(changes.iter().map(|change| format!("   - {change}")));
+        let changes = change_lines(&list_changes(before, &link.signers), Output::silent());
+        lines.extend(changes.iter().map(|change| format!(" {change}")));
         before = Some(&link.signers);
     }
     lines.join("\n")

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::{documents::transparency::Transparency, values::shown::shown_text};
+use countersign_core::documents::transparency::{Transparency, WitnessGroup};
+use countersign_core::values::shown::shown_text;
 use serde_json::{Value, json};
 
 use crate::args::{GivenGroup, LogArgs};
@@ -23,42 +24,31 @@ pub(super) struct LogDraft {
 
 impl LogDraft {
     pub(super) fn of(file: &Transparency) -> Self {
-        let groups = file.witnesses().iter();
+        let groups = file.witnesses();
+        let given = |group: &WitnessGroup| GivenGroup {
+            threshold: group.threshold,
+            keys: group.keys.iter().map(ToString::to_string).collect(),
+        };
         Self {
             log: file.log().to_string(),
-            groups: groups
-                .map(|group| GivenGroup {
-                    threshold: group.threshold,
-                    keys: group.keys.iter().map(ToString::to_string).collect(),
-                })
-                .collect(),
-            replaying: file
-                .witnesses()
-                .iter()
-                .flat_map(|group| group.keys.iter().filter(|key| group.replays(key)))
-                .map(ToString::to_string)
-                .collect(),
+            groups: groups.iter().map(given).collect(),
+            replaying: groups.iter().flat_map(|group| &group.replaying).map(ToString::to_string).collect(),
             max_age_seconds: file.max_age().map(|age| age.as_secs()),
         }
     }
 
+    /// What is not there is empty, or null.
     pub(super) fn to_json(&self) -> Value {
-        let mut value = json!({ "log": self.log });
-        if !self.groups.is_empty() {
-            let witness = |key: &String| match self.replaying.contains(key) {
-                true => json!({ "key": key, "replaying": true }),
-                false => json!(key),
-            };
-            let group = |group: &GivenGroup| {
-                let keys: Vec<Value> = group.keys.iter().map(witness).collect();
-                json!({ "threshold": group.threshold, "keys": keys })
-            };
-            value["witnesses"] = self.groups.iter().map(group).collect();
-        }
-        if let Some(seconds) = self.max_age_seconds {
-            value["max_age_seconds"] = json!(seconds);
-        }
-        value
+        let witness = |key: &String| match self.replaying.contains(key) {
+            true => json!({ "key": key, "replaying": true }),
+            false => json!(key),
+        };
+        let group = |group: &GivenGroup| {
+            let keys: Vec<Value> = group.keys.iter().map(witness).collect();
+            json!({ "threshold": group.threshold, "keys": keys })
+        };
+        let witnesses: Vec<Value> = self.groups.iter().map(group).collect();
+        json!({ "log": self.log, "witnesses": witnesses, "max_age_seconds": self.max_age_seconds })
     }
 
     /// What is said of witnesses that stay, stays.

@@ -8,7 +8,6 @@ use countersign_explain::words::{Doubts, rebuilt_files_text, rule_text, shown_ur
 use countersign_explain::{describe::proposal::VetoedProposal, progress::Names};
 use serde_json::{Value, json};
 
-use crate::args::StatusArgs;
 use crate::client::state::{Shown, find_vetoed, vetoed_json, vetoed_text};
 use crate::client::{session::Session, targets::Target};
 use crate::commands::catalogue::{ReleaseListing, list_doubts};
@@ -19,8 +18,11 @@ use crate::words::{error::CliError, output::Output, table::People, table::when_t
 /// How many open releases are named.
 const MOST_OPEN: usize = 10;
 
-pub(super) async fn show(session: &Session, target: &Target, args: &StatusArgs) -> Result<(), CliError> {
-    let Target { client, path, shown } = target;
+/// The state of the signers for programs, and what is said of the project to people and to programs.
+pub(super) async fn find(
+    session: &Session,
+    Target { client, path, shown }: &Target,
+) -> Result<(&'static str, String, Value), CliError> {
     let project = shown.project();
     let standing = ProjectStanding {
         shown,
@@ -29,10 +31,9 @@ pub(super) async fn show(session: &Session, target: &Target, args: &StatusArgs) 
         proposal: Status::find(shown, path)?,
         vetoed: find_vetoed(shown)?,
     };
-    args.outputs.append(&[("INDEX", path.as_str()), ("STATE", standing.state_name())])?;
     let name = session.name_of(project, Some(project));
     let text = standing.text(&name, session.own_key(), session.output);
-    session.output.answer(&session.output.list(&text), &standing.json(path))
+    Ok((standing.state_name(), text, standing.json(path)))
 }
 
 struct ProjectStanding<'a> {
@@ -78,21 +79,18 @@ impl ProjectStanding<'_> {
         lines.push(format!("  address     {}", shown_url(project)));
         lines.push(format!("  server      {}", self.shown.client.address()));
         lines.extend(self.signers.iter().flat_map(|file| describe_signers(file, &people)));
-        let newest = self.listed.newest().map_or("none".to_owned(), |release| {
-            let at = release.completed_at.map(when_text).unwrap_or_default();
-            format!("{}, complete since {at}", shown_name(release, project))
-        });
-        lines.push(format!("  newest      {newest}"));
-        let doubts = self.listed.newest().map(list_doubts).unwrap_or_default();
-        lines.extend(doubts.iter().map(|doubt| format!("              {}", output.bad(doubt))));
-        if self
-            .listed
-            .newest()
-            .and_then(|newest| newest.rebuilds.as_ref())
-            .is_some_and(ListedRebuilds::is_lacking)
-        {
-            let lacking = output.bad("not reproduced");
-            lines.push(format!("              {lacking}: clients refuse it"));
+        match self.listed.newest() {
+            None => lines.push("  newest      none".to_owned()),
+            Some(newest) => {
+                let at = newest.completed_at.map(when_text).unwrap_or_default();
+                lines.push(format!("  newest      {}, complete since {at}", shown_name(newest, project)));
+                let doubts = list_doubts(newest);
+                lines.extend(doubts.iter().map(|doubt| format!("              {}", output.bad(doubt))));
+                if newest.rebuilds.as_ref().is_some_and(ListedRebuilds::is_lacking) {
+                    let lacking = output.bad("not reproduced");
+                    lines.push(format!("              {lacking}: clients refuse it"));
+                }
+            }
         }
         let open: Vec<String> = self
             .revoking()
@@ -108,11 +106,8 @@ impl ProjectStanding<'_> {
             lines.push("  open        nothing".to_owned());
         }
         if let Some(vetoed) = &self.vetoed {
-            lines.push(format!(
-                "  last veto   the proposed signers were {} {}",
-                output.bad("vetoed"),
-                vetoed_text(vetoed)
-            ));
+            let (is, by) = (output.bad("vetoed"), vetoed_text(vetoed));
+            lines.push(format!("  last veto   the proposed signers were {is} {by}"));
         }
         if let Some(proposal) = &self.proposal {
             lines.push(format!("Proposed signers of {}", proposal.text(name, you, output)));
@@ -123,7 +118,7 @@ impl ProjectStanding<'_> {
     fn json(&self, pending: &RepoPath) -> Value {
         let shown = self.shown;
         json!({
-            "project_id": shown.project().as_str(),
+            "project_id": shown.project(),
             "server": shown.client.address(),
             "is_registered": self.signers.is_some(),
             "signers": self.signers.as_ref().map(signers_json),

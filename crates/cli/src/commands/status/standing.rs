@@ -9,7 +9,7 @@ use countersign_core::values::{key::PublicKey, other_format::OtherFormat, path::
 use countersign_core::{documents::layout, rules::quorum::Tally, rules::stored::ReleaseState};
 use countersign_explain::describe::{Description, describe, proposal::ProposalDescription};
 use countersign_explain::progress::{
-    ConditionProgress, GroupProgress, Member, WayProgress, condition_text, groups_text, way_name,
+    ConditionProgress, GroupProgress, Member, WayProgress, condition_text, way_name,
 };
 use countersign_explain::reproduction::reproduction_text;
 use serde_json::{Value, json};
@@ -33,25 +33,9 @@ struct Begun<'a> {
     reason: &'a str,
     signed: BTreeSet<PublicKey>,
     tally: Tally,
-    progress: String,
     title: &'static str,
     /// What joins it.
     command: &'static str,
-}
-
-impl Begun<'_> {
-    fn describe(&self, people: &People<'_>, name: &str) -> String {
-        let Self { reason, signed, progress, title, command, .. } = self;
-        let (signed, reason) = (people.list(signed.iter().copied()), quoted(reason));
-        format!(
-            "  {title:<11} {progress}: begun by {signed}, for the reason {reason}; join it with `countersign {command} {name}`"
-        )
-    }
-
-    fn json(&self) -> Value {
-        let Self { reason, signed, tally, .. } = self;
-        json!({"reason": reason, "signed_by": signed, "collected": tally.collected, "needed": tally.needed})
-    }
 }
 
 impl Status {
@@ -133,7 +117,13 @@ impl Status {
                 lines.extend(dropped.map(|dropped| format!("  drops       the signatures on {dropped}")));
             }
         }
-        lines.extend(self.begun().map(|begun| begun.describe(&people, name)));
+        if let (Some(begun), Some(progress)) = (self.begun(), self.description.begun_progress()) {
+            let Begun { reason, signed, title, command, .. } = begun;
+            let (signed, reason) = (people.list(signed), quoted(reason));
+            lines.push(format!(
+                "  {title:<11} {progress}: begun by {signed}, for the reason {reason}; join it with `countersign {command} {name}`"
+            ));
+        }
         lines.join("\n")
     }
 
@@ -143,7 +133,6 @@ impl Status {
                 reason: &begun.reason,
                 signed: begun.signatures.signers(),
                 tally: begun.tally,
-                progress: groups_text(&begun.groups),
                 title: "revocation",
                 command: "revoke",
             }),
@@ -151,7 +140,6 @@ impl Status {
                 reason: &veto.reason,
                 signed: veto.signed.iter().map(|member| member.signer.key).collect(),
                 tally: veto.tally,
-                progress: groups_text(&veto.groups),
                 title: "veto",
                 command: "veto",
             }),
@@ -165,29 +153,31 @@ impl Status {
             Description::Proposal(_) => None,
         };
         let doubted = |state: &str| doubt.as_ref().map(|doubt| output.bad(&format!("{state}, but {doubt}")));
-        match &self.description {
-            Description::Proposal(proposal) if proposal.waits_until.is_some() => {
+        match (&self.description, self.description.state()) {
+            (Description::Proposal(proposal), _) if proposal.waits_until.is_some() => {
                 output.strong("all signatures are there; waiting")
             }
-            _ => match self.description.state() {
-                ReleaseState::Collecting => {
-                    doubted("collecting signatures").unwrap_or_else(|| output.strong("collecting signatures"))
-                }
-                ReleaseState::Complete => doubted("complete").unwrap_or_else(|| output.good("complete")),
-                ReleaseState::Revoked => output.bad("REVOKED"),
-            },
+            (_, ReleaseState::Collecting) => {
+                doubted("collecting signatures").unwrap_or_else(|| output.strong("collecting signatures"))
+            }
+            (_, ReleaseState::Complete) => doubted("complete").unwrap_or_else(|| output.good("complete")),
+            (_, ReleaseState::Revoked) => output.bad("REVOKED"),
         }
     }
 
     pub(super) fn json(&self, path: &RepoPath) -> Value {
         let mut counts: BTreeMap<&str, usize> = OtherFormat::ALL.map(|format| (format.name(), 0)).into();
+        let (state, tally) = (self.description.state(), self.description.tally());
+        let begun = self.begun().map(|Begun { reason, signed, tally, .. }| {
+            json!({"reason": reason, "signed_by": signed, "collected": tally.collected, "needed": tally.needed})
+        });
         let mut value = json!({
-            "file_path": path.as_str(),
-            "is_complete": self.description.state() == ReleaseState::Complete,
-            "revoked": self.description.state() == ReleaseState::Revoked,
+            "file_path": path,
+            "is_complete": state == ReleaseState::Complete,
+            "revoked": state == ReleaseState::Revoked,
             "reason": null,
-            "collected": self.description.tally().collected,
-            "needed": self.description.tally().needed,
+            "collected": tally.collected,
+            "needed": tally.needed,
             "signed_by": self.description.signed(),
             "missing": self.description.missing(),
             "objections": [],
@@ -203,13 +193,13 @@ impl Status {
                 value["reason"] = json!(release.revocation.as_ref().map(|revocation| &revocation.reason));
                 value["objections"] = objections_json(&release.objections);
                 value["earlier_objections"] = earlier_objections_json(&release.earlier_objections);
-                value["pending_revocation"] = json!(self.begun().map(|begun| begun.json()));
+                value["pending_revocation"] = json!(begun);
                 value["groups"] = release.groups.iter().map(group_json).collect();
                 value["reproduction"] = reproduction_json(release.reproduction.as_ref());
             }
             Description::Proposal(proposal) => {
                 value["waits_until"] = json!(proposal.waits_until);
-                value["pending_veto"] = json!(self.begun().map(|begun| begun.json()));
+                value["pending_veto"] = json!(begun);
                 value["conditions"] = proposal.conditions.iter().map(condition_json).collect();
             }
         }
@@ -253,11 +243,8 @@ fn describe_condition(condition: &ConditionProgress, output: Output) -> Vec<Stri
 
 fn condition_json(condition: &ConditionProgress) -> Value {
     let way = |way: &WayProgress| {
-        json!({
-            "role": way.role.map(|role| role.to_string()),
-            "is_met": way.is_met,
-            "groups": way.groups.iter().map(group_json).collect::<Vec<_>>(),
-        })
+        let groups: Value = way.groups.iter().map(group_json).collect();
+        json!({"role": way.role.map(|role| role.to_string()), "is_met": way.is_met, "groups": groups})
     };
     json!({
         "condition": condition_text(condition.kind),
@@ -269,32 +256,17 @@ fn condition_json(condition: &ConditionProgress) -> Value {
 }
 
 fn group_json(group: &GroupProgress) -> Value {
-    let member = |member: &Member| {
-        json!({
-            "key": member.signer.key.to_string(),
-            "name": member.signer.name,
-            "signed_at": member.signed_at.map(|at| at.to_string()),
-        })
-    };
-    json!({
-        "threshold": group.threshold,
-        "collected": group.tally().collected,
-        "signers": group.members.iter().map(member).collect::<Vec<_>>(),
-    })
+    let member = |Member { signer, signed_at, .. }: &Member| json!({"key": signer.key, "name": signer.name, "signed_at": signed_at});
+    let signers: Value = group.members.iter().map(member).collect();
+    json!({"threshold": group.threshold, "collected": group.tally().collected, "signers": signers})
 }
 
 pub(super) fn not_pending(path: &RepoPath) -> CliError {
-    CliError::other(
-        format!("no signers file is pending at {path}"),
-        match layout::project_with_signers_at(path) {
-            Some(project) => {
-                format!(
-                    "it may be in force already: `countersign signers history {project}` shows the history"
-                )
-            }
-            None => "it may be in force already".to_owned(),
-        },
-    )
+    let mut hint = "it may be in force already".to_owned();
+    if let Some(project) = layout::project_with_signers_at(path) {
+        hint += &format!(": `countersign signers history {project}` shows the history");
+    }
+    CliError::other(format!("no signers file is pending at {path}"), hint)
 }
 
 pub(super) fn not_found(path: &RepoPath) -> CliError {

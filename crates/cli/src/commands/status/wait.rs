@@ -52,10 +52,9 @@ pub(super) async fn run(
         Some(status) => ("complete", status.state_text(session.output)),
         None => ("in force", session.output.good("in force")),
     };
-    session.output.answer(
-        &format!("{name}: {text}"),
-        &json!({"file_path": path.as_str(), "is_complete": true, "state": done}),
-    )
+    session
+        .output
+        .answer(&format!("{name}: {text}"), &json!({"file_path": path, "is_complete": true, "state": done}))
 }
 
 /// Returns how a complete release stands, and nothing of signers that are in force.
@@ -94,9 +93,7 @@ async fn wait(
         loop {
             match events.next().await? {
                 Next::Again => break,
-                Next::Event(told) if told.path == *path || Some(&told.path) == other.as_ref() => {
-                    break;
-                }
+                Next::Event(told) if told.path == *path || Some(&told.path) == other.as_ref() => break,
                 Next::Event(_) => {}
             }
         }
