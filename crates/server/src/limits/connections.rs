@@ -43,7 +43,6 @@ pub struct Connections {
 /// A connection that is counted until this is dropped.
 #[derive(Debug)]
 pub struct Admitted {
-    pub number: u64,
     pub client_wait: Arc<ClientWait>,
     _permit: Permit,
 }
@@ -68,7 +67,8 @@ impl Connections {
         let claimant = Claimant::at(address.filter(|_| self.limits.per_address.is_some()));
         let client_wait = Arc::new(ClientWait::new(now));
         let permit = self.permits.enter(claimant, 1, Some(Arc::clone(&client_wait))).ok()?;
-        Some(Admitted { number: self.accepted.add(1), client_wait, _permit: permit })
+        self.accepted.add(1);
+        Some(Admitted { client_wait, _permit: permit })
     }
 
     pub fn note_dropped(&self, dropped: Dropped) {

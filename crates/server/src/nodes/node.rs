@@ -225,10 +225,7 @@ pub enum ServerRole {
 impl ServerRole {
     /// Refuses signed requests on a mirror, before anything else of them is looked at.
     pub fn check_accepts(&self) -> Result<(), NotTheOrigin> {
-        match self {
-            Self::Single { .. } | Self::Node(_) => Ok(()),
-            Self::Mirror(mirror) => Err(mirror.refuse_signed()),
-        }
+        self.mirror().map_or(Ok(()), |mirror| Err(mirror.refuse_signed()))
     }
 
     /// Checks that requests are judged by the right time, as far as a node can know. A server on its own has only its

@@ -19,10 +19,9 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::{runtime::Builder, runtime::Handle, sync::oneshot, sync::watch, task::JoinHandle, task::JoinSet};
 
 use crate::http::{error::ApiError, request::new_request_id};
-use crate::limits::{connections::Admitted, connections::Connections, network_of};
+use crate::limits::{connections::Admitted, network_of};
 use crate::serve::answer::{ConnectionContext, Read, Service, answer, complete};
-use crate::serve::listen::stream::Stream;
-use crate::{metrics::RequestKind, operate::tls::Tls};
+use crate::{metrics::RequestKind, serve::listen::stream::Stream};
 
 /// The pause after a failed accept, which mostly means a lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -39,20 +38,11 @@ pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Decides which connections the server admits, and how.
-#[derive(Debug)]
-pub struct Gate {
-    pub connections: Arc<Connections>,
-    pub tls: Option<Arc<Tls>>,
-    /// The threads that serve the connections.
-    pub lanes: Lanes,
-}
-
 /// Serves until `stopped` holds true or its sender is gone. Then finishes the requests under way.
 pub async fn serve<R: Read>(
     listener: TcpListener,
     service: Service<R>,
-    gate: Gate,
+    lanes: Lanes,
     mut stopped: watch::Receiver<bool>,
 ) {
     let service = Arc::new(service);
@@ -64,18 +54,10 @@ pub async fn serve<R: Read>(
             accepted = accept(&listener) => accepted,
         };
         let Some((stream, peer)) = accepted else { continue };
-        let is_proxy = service.proxies.contains(peer.ip());
-        let counted = (!is_proxy).then(|| network_of(peer.ip()));
-        let Some(admitted) = gate.connections.admit(counted, Instant::now()) else { continue };
-        let connection = Connection {
-            admitted,
-            peer: peer.ip(),
-            is_proxy,
-            tls: gate.tls.clone(),
-            connections: Arc::clone(&gate.connections),
-            ending: ending.clone(),
-        };
-        let served = gate.lanes.spawn(stream, |stream| connection.run(stream, Arc::clone(&service)));
+        let counted = (!service.proxies.contains(peer)).then(|| network_of(peer));
+        let Some(admitted) = service.connections.admit(counted, Instant::now()) else { continue };
+        let (service, ending) = (Arc::clone(&service), ending.clone());
+        let served = lanes.spawn(stream, |stream| serve_client(stream, peer, service, admitted, ending));
         if let Err(error) = served {
             pause_after(&error, "a connection could not be served").await;
         }
@@ -85,14 +67,14 @@ pub async fn serve<R: Read>(
     end.closed().await;
 }
 
-async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
+async fn accept(listener: &TcpListener) -> Option<(TcpStream, IpAddr)> {
     match listener.accept().await {
         Ok((stream, peer)) => {
             // Small answers must not wait for more data.
             if let Err(error) = stream.set_nodelay(true) {
                 tracing::debug!(%error, "cannot set TCP_NODELAY");
             }
-            Some((stream, peer))
+            Some((stream, peer.ip()))
         }
         Err(error) => {
             pause_after(&error, "a connection could not be accepted").await;
@@ -106,53 +88,43 @@ async fn pause_after(error: &io::Error, what: &str) {
     tokio::time::sleep(PAUSE).await;
 }
 
-struct Connection {
-    admitted: Admitted,
+/// Serves a connection until its client or the server ends it. `ending` holds true when the server stops.
+async fn serve_client<R: Read>(
+    stream: TcpStream,
     peer: IpAddr,
-    is_proxy: bool,
-    tls: Option<Arc<Tls>>,
-    connections: Arc<Connections>,
-    /// Holds true when the server stops.
-    ending: watch::Receiver<bool>,
-}
-
-impl Connection {
-    async fn run<R: Read>(self, stream: TcpStream, service: Arc<Service<R>>) {
-        let Self { admitted, peer, is_proxy, tls, connections, mut ending } = self;
-        let client = service.limiter.as_ref().map(|limiter| limiter.client(peer));
-        // A handshake costs more than most answers.
-        let charged = client.as_ref().filter(|_| tls.is_some() && !is_proxy);
-        if charged.is_some_and(|client| client.charge_request(Instant::now()).is_err()) {
-            return;
-        }
-        let client_wait = Arc::clone(&admitted.client_wait);
-        let context =
-            ConnectionContext { service, peer, client, is_proxy, client_wait, number: admitted.number };
-        let heads = Arc::clone(&connections);
-        let serving = async move {
-            match tls {
-                None => serve_stream(stream, context, heads, ending).await,
-                Some(tls) => {
-                    let stream = tokio::select! {
-                        stream = tls.accept(stream, peer) => stream,
-                        // No request has come yet, so there is nothing to finish.
-                        _ = ending.wait_for(|ends| *ends) => None,
-                    };
-                    if let Some(stream) = stream {
-                        serve_stream(stream, context, heads, ending).await;
-                    }
-                }
-            }
+    service: Arc<Service<R>>,
+    admitted: Admitted,
+    mut ending: watch::Receiver<bool>,
+) {
+    let (connections, tls) = (Arc::clone(&service.connections), service.tls.clone());
+    let is_proxy = service.proxies.contains(peer);
+    let client = service.limiter.as_ref().map(|limiter| limiter.client(peer));
+    // A handshake costs more than most answers.
+    let charged = client.as_ref().filter(|_| tls.is_some() && !is_proxy);
+    if charged.is_some_and(|client| client.charge_request(Instant::now()).is_err()) {
+        return;
+    }
+    let client_wait = Arc::clone(&admitted.client_wait);
+    let context = ConnectionContext { service, peer, client, is_proxy, client_wait };
+    let serving = async move {
+        let Some(tls) = tls else { return serve_stream(stream, context, ending).await };
+        let stream = tokio::select! {
+            stream = tls.accept(stream, peer) => stream,
+            // No request has come yet, so there is nothing to finish.
+            _ = ending.wait_for(|ends| *ends) => None,
         };
-        // A task of its own, so that events on the stream wake nothing else.
-        let mut served = JoinSet::new();
-        served.spawn(serving);
-        tokio::select! {
-            _ = served.join_next() => {}
-            dropped = admitted.client_wait.run_out() => {
-                tracing::debug!(%peer, ?dropped, "ended a connection that waited for its client");
-                connections.note_dropped(dropped);
-            }
+        if let Some(stream) = stream {
+            serve_stream(stream, context, ending).await;
+        }
+    };
+    // A task of its own, so that events on the stream wake nothing else.
+    let mut served = JoinSet::new();
+    served.spawn(serving);
+    tokio::select! {
+        _ = served.join_next() => {}
+        dropped = admitted.client_wait.run_out() => {
+            tracing::debug!(%peer, ?dropped, "ended a connection that waited for its client");
+            connections.note_dropped(dropped);
         }
     }
 }
@@ -194,11 +166,11 @@ impl<R> Drop for AnswerBody<R> {
 pub async fn serve_stream<R: Read>(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     context: ConnectionContext<R>,
-    connections: Arc<Connections>,
     mut ending: watch::Receiver<bool>,
 ) {
     // Not the context: nothing of the application may outlive what `ending` counts.
-    let (requests, number) = (Arc::clone(&context.service.requests), context.number);
+    let requests = Arc::clone(&context.service.requests);
+    let connections = Arc::clone(&context.service.connections);
     let mut stream = TokioIo::new(Stream::new(stream, Arc::clone(&context.client_wait), connections));
     // One reference count for each connection. If all threads shared one, they would wait for each other's caches.
     let context = Arc::new(context);
@@ -237,7 +209,7 @@ pub async fn serve_stream<R: Read>(
     let Err(error) = served else { return };
     tracing::debug!(%error, "a connection ended early");
     if let Some(refusal) = find_refusal(&error) {
-        requests.record(number, RequestKind::OTHER, refusal.status(), Duration::ZERO);
+        requests.record(RequestKind::OTHER, refusal.status(), Duration::ZERO);
         if let Some(stream) = stream.into_inner().into_unanswered() {
             send_refusal(stream, refusal).await;
         }

@@ -2,13 +2,14 @@
 
 use std::{pin::Pin, sync::Arc, time::Duration, time::Instant};
 
+use countersign_core::values::shown::shown_text;
 use countersign_forge::https::SetupError;
 use countersign_store::journal::{JournalEntry, follow::FollowError, read::JournalReader};
 use countersign_store::{ObjectId, StoreError, machine::clock::Clock};
 use tokio::{sync::watch, time::sleep};
 
 use crate::follow::background::{Attempt, Backoff, HeldStore, Retries, keep_trying};
-use crate::follow::mirror::exchange::{AskError, JournalAnswer, JournalClient, unreadable_journal};
+use crate::follow::mirror::exchange::{JournalAnswer, JournalClient, unreadable_journal};
 use crate::follow::mirror::memory::{FollowStop, OriginPast, OwnPast};
 use crate::follow::mirror::state::{EntryGroup, MirrorState};
 use crate::follow::outgoing::ExchangeFailure;
@@ -148,10 +149,11 @@ impl HistoryCopier {
     /// One question, and everything that it is answered with.
     async fn round(&mut self) -> Result<(), Setback> {
         let tip = self.tip();
-        match self.origin.wait_after(tip).await {
-            Ok(answer) => self.take(answer, tip).await,
-            Err(AskError::UnknownCommit(tip)) => self.compare(tip).await,
-            Err(AskError::Failed(failure)) => Err(failure.into()),
+        match (self.origin.wait_after(tip).await?, tip) {
+            (Some(answer), _) => self.take(answer, tip).await,
+            (None, Some(tip)) => self.compare(tip).await,
+            // Every origin knows the beginning.
+            (None, None) => Ok(()),
         }
     }
 
@@ -276,8 +278,12 @@ impl HistoryCopier {
     }
 
     fn refusal(&self, reason: String, ours: Option<ObjectId>, theirs: Option<ObjectId>) -> Setback {
-        let refusal = FollowStop::new(&self.state.origin, self.clock.now(), reason);
-        let (ours, theirs) = (ours.map(|id| id.to_string()), theirs.map(|id| id.to_string()));
-        Setback::Refused(Box::new(FollowStop { ours, theirs, ..refusal }))
+        Setback::Refused(Box::new(FollowStop {
+            at: self.clock.now().to_whole_seconds().to_string(),
+            origin: self.state.origin.to_string(),
+            reason: shown_text(&reason),
+            ours: ours.map(|id| id.to_string()),
+            theirs: theirs.map(|id| id.to_string()),
+        }))
     }
 }

@@ -3,14 +3,14 @@
 
 use std::{io, path::Path, path::PathBuf, sync::Arc};
 
-use countersign_core::values::{shown::shown_text, time::Timestamp};
+use countersign_core::values::shown::shown_text;
 use countersign_store::machine::{data_dir::DataDir, disk};
 use countersign_store::{ObjectId, StoreError, journal::recent_commits::RecentCommits};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tokio::task::spawn_blocking;
 
-use crate::follow::mirror::exchange::{AskError, JournalClient, OriginAddress};
+use crate::follow::mirror::exchange::{JournalClient, OriginAddress};
 use crate::follow::outgoing::ExchangeFailure;
 
 /// The most bytes of a file. An address or a refusal takes far less.
@@ -89,13 +89,6 @@ impl MirrorMemory {
     }
 }
 
-impl FollowStop {
-    pub(crate) fn new(origin: &OriginAddress, at: Timestamp, reason: String) -> Self {
-        let at = at.to_whole_seconds().to_string();
-        Self { at, origin: origin.to_string(), reason: shown_text(&reason), ours: None, theirs: None }
-    }
-}
-
 fn fail(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> MemoryError {
     let path = path.to_owned();
     move |source| MemoryError { action, path, source }
@@ -138,7 +131,7 @@ impl OwnPast {
         let mut known = loop {
             // Behind the first commit there is the beginning, which every origin knows.
             let at = distance.min(self.commits.len());
-            let next = match self.ask(origin, at).await? {
+            let next = match origin.next_after(self.at(at)).await? {
                 None => {
                     unknown = Some(at);
                     distance = if distance == 0 { 1 } else { distance * 2 };
@@ -154,7 +147,7 @@ impl OwnPast {
         // The origin has the commit after `known` as well, and not the one at `unknown`.
         while let Some(gap) = unknown.filter(|unknown| known - unknown > 1) {
             let middle = usize::midpoint(known, gap);
-            match self.ask(origin, middle).await? {
+            match origin.next_after(self.at(middle)).await? {
                 None => unknown = Some(middle),
                 Some(next) => match self.judge(middle, next) {
                     Some(past) => return Ok(past),
@@ -164,19 +157,6 @@ impl OwnPast {
         }
         // It has learnt the rest meanwhile.
         Ok(OriginPast::Same)
-    }
-
-    /// What the origin has after the commit at this distance from the newest one; `None` if it does not know the commit.
-    async fn ask(
-        &self,
-        origin: &JournalClient,
-        distance: usize,
-    ) -> Result<Option<Option<ObjectId>>, ExchangeFailure> {
-        match origin.next_after(self.at(distance)).await {
-            Ok(next) => Ok(Some(next)),
-            Err(AskError::UnknownCommit(_)) => Ok(None),
-            Err(AskError::Failed(failure)) => Err(failure),
-        }
     }
 
     /// Compares the origin's next commit with the mirror's. `None` means that they are the same.
