@@ -381,12 +381,8 @@ fn parse_key(text: &str) -> Result<PublicKey, ApiError> {
 fn parse_kinds(text: &str) -> Result<std::collections::BTreeSet<EventKind>, ApiError> {
     let parse = |name: &str| {
         EventKind::parse(name).map_err(|_| {
-            let known: Vec<_> = EventKind::ALL.map(EventKind::name).into();
-            ApiError::invalid_parameter(format!(
-                "type: `{}` is not one of {}",
-                shown_text(name),
-                known.join(", ")
-            ))
+            let known = EventKind::ALL.map(EventKind::name).join(", ");
+            ApiError::invalid_parameter(format!("type: `{}` is not one of {known}", shown_text(name)))
         })
     };
     text.split(',').map(parse).collect()

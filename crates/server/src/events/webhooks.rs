@@ -14,7 +14,7 @@ use countersign_cluster::{database::Database, webhooks::WebhookProgress};
 use countersign_forge::fetch::Fetcher;
 use countersign_store::{ObjectId, Store, machine::clock::Clock, machine::data_dir::DataDir};
 
-pub use crate::events::webhooks::settings::{MIN_SECRET_BYTES, Secret, ShortSecret};
+pub use crate::events::webhooks::settings::{MIN_SECRET_BYTES, Secret};
 use crate::events::webhooks::{
     courier::Courier, progress::Progress, settings::Webhook, settings::WebhookStats,
 };

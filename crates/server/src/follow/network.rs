@@ -7,7 +7,6 @@ use countersign_core::values::{bounds::LOG_LIST_BYTES, shown::shown_text};
 use countersign_forge::https::SetupError;
 use countersign_log::{LogWitness, TakenList};
 use countersign_store::machine::disk;
-use thiserror::Error;
 use tokio::{sync::watch, task::spawn_blocking, time::sleep, time::timeout};
 
 use crate::follow::background::{Attempt, Backoff, Retries, keep_trying};
@@ -26,19 +25,18 @@ pub enum LogListSource {
     Url(String),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{}` is not the address of a list: write it as https://HOST/PATH; http is for this machine only", shown_text(.0))]
-pub struct NotAListAddress(String);
-
 impl FromStr for LogListSource {
-    type Err = NotAListAddress;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, NotAListAddress> {
+    fn from_str(text: &str) -> Result<Self, String> {
         if !text.contains("://") {
             return Ok(Self::File(text.into()));
         }
         let url = parse_guarded_url(text);
-        url.map(|url| Self::Url(url.into())).ok_or_else(|| NotAListAddress(text.to_owned()))
+        url.map(|url| Self::Url(url.into())).ok_or_else(|| {
+            let shown = shown_text(text);
+            format!("`{shown}` is not the address of a list: write it as https://HOST/PATH; http is for this machine only")
+        })
     }
 }
 

@@ -10,7 +10,6 @@ use axum::extract::FromRequestParts;
 use axum::http::{HeaderMap, HeaderName, request::Parts};
 use ipnet::IpNet;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use thiserror::Error;
 
 use crate::limits::semaphore::{Claimant, FairSemaphore, Permit, SemaphoreRules};
 use crate::limits::{MeteredClient, client_wait::ClientWait, client_wait::Dropped, client_wait::Listening};
@@ -160,18 +159,13 @@ const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProxyNet(IpNet);
 
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error(
-    "`{0}` is not an address or network of proxies. Write an IP address, or a network such as `10.1.0.0/16`"
-)]
-pub struct ProxyNetError(String);
-
 impl FromStr for ProxyNet {
-    type Err = ProxyNetError;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, ProxyNetError> {
+    fn from_str(text: &str) -> Result<Self, String> {
         let net = text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
-        net.map(Self).map_err(|_| ProxyNetError(text.to_owned()))
+        let wanted = "Write an IP address, or a network such as `10.1.0.0/16`";
+        net.map(Self).map_err(|_| format!("`{text}` is not an address or network of proxies. {wanted}"))
     }
 }
 

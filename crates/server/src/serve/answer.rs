@@ -174,7 +174,7 @@ async fn answer_routed<R: Read>(
 
 /// The panic itself was logged where it happened.
 fn panicked() -> Response {
-    ApiError::PANICKED.into_response()
+    ApiError::from(ApiError::PANICKED).into_response()
 }
 
 /// A request, as its log line names it.

@@ -3,23 +3,20 @@
 pub mod stream;
 
 use std::net::{IpAddr, SocketAddr};
-use std::pin::{Pin, pin};
-use std::sync::{Arc, mpsc};
-use std::task::{Context, Poll};
-use std::{convert::Infallible, io, num::NonZero, thread, time::Duration, time::Instant};
+use std::{convert::Infallible, io, pin::pin, sync::Arc, thread, time::Duration, time::Instant};
 
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::to_bytes;
 use axum::response::{IntoResponse as _, Response};
 use countersign_api::error_code::ErrorCode;
-use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
-use hyper::{Request, server::conn::http1, service::service_fn};
+use http_body_util::BodyExt as _;
+use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::{runtime::Builder, runtime::Handle, sync::oneshot, sync::watch, task::JoinHandle, task::JoinSet};
 
-use crate::http::{error::ApiError, request::new_request_id};
-use crate::limits::{connections::Admitted, network_of};
+use crate::http::{error::ApiError, request::new_request_id, sending::processors};
+use crate::limits::{client_wait::OnDrop, connections::Admitted, network_of};
 use crate::serve::answer::{ConnectionContext, Read, Service, answer, complete};
 use crate::{metrics::RequestKind, serve::listen::stream::Stream};
 
@@ -129,39 +126,6 @@ async fn serve_client<R: Read>(
     }
 }
 
-/// Notes its own end, when hyper has the whole answer. It takes over its request's reference to the context and so
-/// needs no other.
-struct AnswerBody<R> {
-    body: Body,
-    context: Arc<ConnectionContext<R>>,
-}
-
-impl<R> HttpBody for AnswerBody<R> {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-impl<R> Drop for AnswerBody<R> {
-    fn drop(&mut self) {
-        self.context.client_wait.note_written();
-    }
-}
-
 /// Serves one connection until its client or `ending` ends it.
 pub async fn serve_stream<R: Read>(
     stream: impl AsyncRead + AsyncWrite + Unpin,
@@ -183,7 +147,13 @@ pub async fn serve_stream<R: Read>(
                 let _answering = context.client_wait.pause();
                 answer(&context, request, now).await
             };
-            Ok::<_, Infallible>(response.map(|body| AnswerBody { body, context }))
+            // Hyper drops the body when it has all of it.
+            let written = OnDrop(move || context.client_wait.note_written());
+            let note_end = move |error: axum::Error| {
+                let _ = &written;
+                error
+            };
+            Ok::<_, Infallible>(response.map(|body| body.map_err(note_end)))
         }
     });
     let mut http = http1::Builder::new();
@@ -289,7 +259,7 @@ struct Lane {
 impl Lanes {
     /// One for each processor.
     pub fn start() -> io::Result<Self> {
-        Self::start_some(thread::available_parallelism().map_or(1, NonZero::get))
+        Self::start_some(processors())
     }
 
     pub fn start_some(count: usize) -> io::Result<Self> {
@@ -322,24 +292,18 @@ impl Lanes {
 impl Lane {
     fn start(number: usize) -> io::Result<Self> {
         let (running, ended) = oneshot::channel();
-        let (started, start) = mpsc::channel();
         let mut builder = Builder::new_current_thread();
         builder.enable_io().enable_time();
         // New connections, and answers that other threads made, take turns with requests that this thread answers
         // alone. Else they get one turn in 31, and a flood that is refused here would hold up the pages of others.
         builder.global_queue_interval(2);
-        let serve = move || match builder.build() {
-            Ok(runtime) => {
-                let _ = started.send(Ok(runtime.handle().clone()));
-                // It never sends; it ends.
-                let _ = runtime.block_on(ended);
-            }
-            Err(error) => {
-                let _ = started.send(Err(error));
-            }
+        let lane = builder.build()?;
+        let runtime = lane.handle().clone();
+        let serve = move || {
+            // It never sends; it ends.
+            let _ = lane.block_on(ended);
         };
         thread::Builder::new().name(format!("connections-{number}")).spawn(serve)?;
-        let runtime = start.recv().map_err(io::Error::other)??;
         Ok(Self { runtime, _running: Some(running) })
     }
 }

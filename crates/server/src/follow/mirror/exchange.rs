@@ -11,7 +11,6 @@ use countersign_forge::{https::SetupError, url::parse_bare_url};
 use countersign_store::ObjectId;
 use countersign_store::journal::{JournalEntry, read::JournalError, read::JournalReader};
 use reqwest::{Client, Response, StatusCode, header::CONTENT_TYPE};
-use thiserror::Error;
 use tokio::time::timeout;
 
 use crate::follow::outgoing::{
@@ -201,15 +200,16 @@ fn check_status(answer: BriefAnswer) -> Result<Vec<u8>, ExchangeFailure> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OriginAddress(String);
 
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{}` is not the address of a signing server: write it as https://HOST or http://HOST:PORT", shown_text(.0))]
-pub struct NotAnOrigin(String);
-
 impl FromStr for OriginAddress {
-    type Err = NotAnOrigin;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, NotAnOrigin> {
-        let refuse = || NotAnOrigin(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, String> {
+        let shown = shown_text(text);
+        let refuse = || {
+            format!(
+                "`{shown}` is not the address of a signing server: write it as https://HOST or http://HOST:PORT"
+            )
+        };
         let url = parse_bare_url(text.trim()).ok_or_else(refuse)?;
         let text = url.as_str().trim_end_matches('/');
         let is_plain =

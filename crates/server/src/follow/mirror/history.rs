@@ -18,13 +18,6 @@ const MIN_RETRY: Duration = Duration::from_millis(250);
 /// The least time between two questions, if an origin answers with nothing and does not wait as it was asked to.
 const MIN_ROUND: Duration = Duration::from_secs(1);
 
-/// The origin's newest commit when it began to answer. A mirror that has it was up to date then.
-#[derive(Debug, Clone, Copy)]
-struct Promise {
-    newest: Option<ObjectId>,
-    made: Instant,
-}
-
 type Repeating = Pin<Box<dyn Future<Output = Result<(), FollowError>> + Send>>;
 
 /// Copies the commits of the origin for ever; [`crate::follow::mirror::log`] copies its checkpoints.
@@ -164,9 +157,10 @@ impl HistoryCopier {
 
     /// Reads the next commits while the store repeats those before.
     async fn take(&self, mut answer: JournalAnswer, tip: Option<ObjectId>) -> Result<(), Setback> {
-        let promise = Promise { newest: answer.newest, made: Instant::now() };
-        if tip.is_some() && promise.newest == tip {
-            self.state.note_up_to_date(promise.made);
+        // A mirror that has this commit was up to date at this time.
+        let (newest, made) = (answer.newest, Instant::now());
+        if tip.is_some() && newest == tip {
+            self.state.note_up_to_date(made);
         }
         let (mut reader, mut group) = (JournalReader::default(), EntryGroup::default());
         let (mut working, mut is_empty) = (None, true);
@@ -179,7 +173,7 @@ impl HistoryCopier {
             }
             if working.is_none() && !group.is_empty() {
                 is_empty = false;
-                working = Some(self.repeat(group.take(), promise));
+                working = Some(self.repeat(group.take(), newest, made));
                 // A full group has left commits in the reader, and the end of the answer is no end before they are read.
                 continue;
             }
@@ -209,10 +203,11 @@ impl HistoryCopier {
         }
     }
 
-    fn repeat(&self, entries: Vec<JournalEntry>, promise: Promise) -> Repeating {
+    /// Lets the store repeat commits. The newest one was the origin's newest at the time `made`.
+    fn repeat(&self, entries: Vec<JournalEntry>, newest: Option<ObjectId>, made: Instant) -> Repeating {
         let (store, state) = (Arc::clone(&self.store), Arc::clone(&self.state));
         let count = entries.len() as u64;
-        let is_kept = entries.iter().any(|entry| Some(entry.id) == promise.newest);
+        let is_kept = entries.iter().any(|entry| Some(entry.id) == newest);
         Box::pin(async move {
             let followed = store.follow(entries).await;
             // Also if only some of them were good.
@@ -222,7 +217,7 @@ impl HistoryCopier {
             followed?;
             state.followed.add(count);
             if is_kept {
-                state.note_up_to_date(promise.made);
+                state.note_up_to_date(made);
             }
             Ok(())
         })
@@ -260,7 +255,7 @@ impl HistoryCopier {
         match past.compare(&self.origin).await? {
             // Another node answered, or the origin caught up meanwhile.
             OriginPast::Same => Ok(()),
-            OriginPast::Ends(_) => Err(Setback::OriginBehind),
+            OriginPast::Ends => Err(Setback::OriginBehind),
             OriginPast::Differs { shared: Some(shared), ours, theirs } => {
                 let reason = format!(
                     "the origin has rewritten its past: after the commit {shared} it has {theirs}, and this mirror has \

@@ -107,7 +107,7 @@ pub(crate) struct OwnPast {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OriginPast {
     /// The origin ends with a commit that the mirror has as well.
-    Ends(Option<ObjectId>),
+    Ends,
     /// The origin goes on in another way after a commit that both have, or from the very beginning.
     Differs { shared: Option<ObjectId>, ours: ObjectId, theirs: ObjectId },
     /// The origin knows the newest commit by now.
@@ -124,54 +124,21 @@ impl OwnPast {
         Ok(Self { commits })
     }
 
-    /// Finds the newest commit that the origin knows: at growing distances from the newest one, then between the last one
-    /// that it does not know and the first that it knows.
+    /// Finds the newest commit that the origin knows: halfway between one that it does not know, and one that it knows.
     pub(crate) async fn compare(&self, origin: &JournalClient) -> Result<OriginPast, ExchangeFailure> {
-        let (mut unknown, mut distance) = (None, 0);
-        let mut known = loop {
-            // Behind the first commit there is the beginning, which every origin knows.
-            let at = distance.min(self.commits.len());
-            let next = match origin.next_after(self.at(at)).await? {
-                None => {
-                    unknown = Some(at);
-                    distance = if distance == 0 { 1 } else { distance * 2 };
-                    continue;
-                }
-                Some(next) => next,
-            };
-            if let Some(past) = self.judge(at, next) {
-                return Ok(past);
-            }
-            break at;
-        };
-        // The origin has the commit after `known` as well, and not the one at `unknown`.
-        while let Some(gap) = unknown.filter(|unknown| known - unknown > 1) {
-            let middle = usize::midpoint(known, gap);
-            match origin.next_after(self.at(middle)).await? {
-                None => unknown = Some(middle),
-                Some(next) => match self.judge(middle, next) {
-                    Some(past) => return Ok(past),
-                    None => known = middle,
-                },
+        // It did not know the newest one. Behind the first commit there is the beginning, which every origin knows.
+        let (mut unknown, mut known) = (0, self.commits.len() + 1);
+        while known - unknown > 1 {
+            let middle = usize::midpoint(known, unknown);
+            let (shared, ours) = (self.commits.get(middle).copied(), self.commits[middle - 1]);
+            match origin.next_after(shared).await? {
+                None => unknown = middle,
+                Some(None) => return Ok(OriginPast::Ends),
+                Some(Some(theirs)) if theirs == ours => known = middle,
+                Some(Some(theirs)) => return Ok(OriginPast::Differs { shared, ours, theirs }),
             }
         }
         // It has learnt the rest meanwhile.
         Ok(OriginPast::Same)
-    }
-
-    /// Compares the origin's next commit with the mirror's. `None` means that they are the same.
-    fn judge(&self, distance: usize, next: Option<ObjectId>) -> Option<OriginPast> {
-        let Some(ours) = distance.checked_sub(1).and_then(|after| self.at(after)) else {
-            return Some(OriginPast::Same);
-        };
-        match next {
-            None => Some(OriginPast::Ends(self.at(distance))),
-            Some(theirs) if theirs == ours => None,
-            Some(theirs) => Some(OriginPast::Differs { shared: self.at(distance), ours, theirs }),
-        }
-    }
-
-    fn at(&self, distance: usize) -> Option<ObjectId> {
-        self.commits.get(distance).copied()
     }
 }
