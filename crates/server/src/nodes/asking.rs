@@ -170,8 +170,6 @@ enum WitnessAnswer {
     Cosigned(Vec<NoteSignature>),
     /// The witness has another size, which it may name.
     Conflict(Option<u64>),
-    /// The witness has stopped for this log, with this reason.
-    Stopped(String),
 }
 
 impl Attempt for Asking {
@@ -249,17 +247,12 @@ impl Asking {
                 // Some tell their size only to those that do not claim to know it.
                 WitnessAnswer::Conflict(_) if self.known.is_some_and(|known| known > 0) => self.known = None,
                 WitnessAnswer::Conflict(_) => break,
-                WitnessAnswer::Stopped(reason) => {
-                    self.note_answer(old).await?;
-                    self.has_stopped = true;
-                    return Err(ExchangeFailure::new(format!("it has stopped: {reason}")));
-                }
             }
         }
         Err(ExchangeFailure::new("it does not say which size it has"))
     }
 
-    async fn offer(&self, signed: &SignedCheckpoint, old: u64) -> Result<WitnessAnswer, ExchangeFailure> {
+    async fn offer(&mut self, signed: &SignedCheckpoint, old: u64) -> Result<WitnessAnswer, ExchangeFailure> {
         let size = signed.checkpoint().size;
         let no_proof = || ExchangeFailure::new("the log has no proof for it at the moment");
         let proof = match old {
@@ -277,7 +270,11 @@ impl Asking {
                 Ok(WitnessAnswer::Cosigned(lines.map_err(malformed)?))
             }
             409 => Ok(WitnessAnswer::Conflict(parse_size(&answer.body))),
-            _ if answer.is_stopped => Ok(WitnessAnswer::Stopped(message)),
+            _ if answer.is_stopped => {
+                self.note_answer(old).await?;
+                self.has_stopped = true;
+                Err(ExchangeFailure::new(format!("it has stopped: {message}")))
+            }
             status @ (403 | 404) => {
                 // One that has cosigned this log has seen something, whatever it says now (D209).
                 if self.first.is_restored || self.log.has_cosigned(&self.witness.key) {

@@ -217,10 +217,7 @@ impl ServerRole {
     }
 
     pub fn mirror(&self) -> Option<&MirrorState> {
-        match self {
-            Self::Single { .. } | Self::Node(_) => None,
-            Self::Mirror(mirror) => Some(mirror),
-        }
+        if let Self::Mirror(mirror) = self { Some(mirror) } else { None }
     }
 
     /// Uses up the nonce of a request that was signed at this time. After `Ok` no other request has it, and the newest
@@ -257,10 +254,7 @@ impl ServerRole {
     }
 
     pub fn node(&self) -> Option<&ClusterNode> {
-        match self {
-            Self::Single { .. } | Self::Mirror(_) => None,
-            Self::Node(node) => Some(&**node),
-        }
+        if let Self::Node(node) = self { Some(node) } else { None }
     }
 }
 

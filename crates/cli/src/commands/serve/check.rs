@@ -195,7 +195,7 @@ fn look_at_certificate(files: TlsFiles, source: Option<&ConfigSource>, report: &
     let (cert, key) = (files.cert.display().to_string(), files.key.display().to_string());
     match Tls::read(files) {
         Ok(_) => report.say("certificate", format!("{cert}, key {key}")),
-        Err(error) => report.blame_file(&error, line_of(source, "tls", Some(&error.path))),
+        Err(error) => report.blame_file(&error, line_of(source, "tls", Some(error.path.as_path()))),
     }
 }
 
