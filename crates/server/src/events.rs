@@ -59,7 +59,9 @@ pub struct Listener {
     heartbeat_at: Instant,
     end: watch::Receiver<i64>,
     client: Option<Listening>,
-    slot: ListenerSlot,
+    place: Permit,
+    /// Spreads listeners that began to rest together.
+    spread: u32,
     _share: Option<Permit>,
 }
 
@@ -77,7 +79,8 @@ impl Listener {
         sender: &RequestSender,
     ) -> Result<Self, ApiError> {
         let share = sender.client.as_ref().map(|client| client.share_listening()).transpose()?;
-        let slot = source.events.admit(sender.claimant()).ok_or(ApiError::TOO_MANY_LISTENERS)?;
+        let admitted = source.events.admit(sender.claimant());
+        let (place, spread) = admitted.ok_or(ApiError::TOO_MANY_LISTENERS)?;
         let (position, seen) = match request.after {
             None => {
                 let newest = source.store.recent_commits().newest();
@@ -95,7 +98,8 @@ impl Listener {
             heartbeat_at: now + HEARTBEAT,
             end: source.events.subscribe(),
             client: sender.listen(),
-            slot,
+            place,
+            spread,
             _share: share,
             source,
         })
@@ -109,7 +113,7 @@ impl Listener {
         loop {
             self.rest().await?;
             if self.client.as_ref().is_some_and(Listening::is_blocked) {
-                self.rest_until = Instant::now() + BLOCKED.max(self.slot.rest());
+                self.rest_until = Instant::now() + BLOCKED.max(self.source.events.rest(self.spread));
                 continue;
             }
             match self.look() {
@@ -130,7 +134,7 @@ impl Listener {
         let position = self.position;
         tokio::select! {
             _ = self.source.is_stopping.wait_for(|is_stopping| *is_stopping) => None,
-            () = self.slot.held.lost() => None,
+            () = self.place.lost() => None,
             changed = self.end.wait_for(|end| *end > position) => changed.ok().map(drop),
             () = tokio::time::sleep_until(self.heartbeat_at) => Some(()),
         }
@@ -141,7 +145,7 @@ impl Listener {
         tokio::select! {
             biased;
             _ = self.source.is_stopping.wait_for(|is_stopping| *is_stopping) => None,
-            () = self.slot.held.lost() => None,
+            () = self.place.lost() => None,
             () = tokio::time::sleep_until(self.rest_until) => Some(()),
         }
     }
@@ -169,7 +173,7 @@ impl Listener {
         }
         let (text, count) = (told.text, told.count);
         if self.position > begin {
-            self.rest_until = Instant::now() + self.slot.rest();
+            self.rest_until = Instant::now() + self.source.events.rest(self.spread);
         }
         self.source.events.sent.add(count);
         match (text.is_empty(), is_behind) {
@@ -270,15 +274,6 @@ pub struct Audience {
     end: Arc<watch::Sender<i64>>,
 }
 
-/// A place among the listeners. Dropping it gives it back.
-#[derive(Debug)]
-struct ListenerSlot {
-    events: Arc<Audience>,
-    held: Permit,
-    /// Spreads listeners that began to rest together.
-    spread: u32,
-}
-
 impl Audience {
     /// Must be called inside a Tokio runtime.
     pub fn start(commits: &RecentCommits, max_listeners: usize) -> Self {
@@ -310,20 +305,17 @@ impl Audience {
         self.permits.held()
     }
 
-    /// Gives a place, also if all are held: then the address that holds most loses its oldest, if it holds more than this one
-    /// then will. `None` if it does not. No one waits for a place.
-    fn admit(self: &Arc<Self>, claimant: Claimant) -> Option<ListenerSlot> {
-        let held = self.permits.try_take(claimant).ok()?;
-        let spread = (self.admitted.add(1) % 8) as u32;
-        Some(ListenerSlot { events: Arc::clone(self), held, spread })
+    /// Gives a place with a spread, also if all are held: then the address that holds most loses its oldest, if it holds more
+    /// than this one then will. `None` if it does not. No one waits for a place.
+    fn admit(&self, claimant: Claimant) -> Option<(Permit, u32)> {
+        let place = self.permits.try_take(claimant).ok()?;
+        Some((place, (self.admitted.add(1) % 8) as u32))
     }
-}
 
-impl ListenerSlot {
-    fn rest(&self) -> Duration {
-        let listeners = u32::try_from(self.events.listeners()).unwrap_or(u32::MAX);
+    fn rest(&self, spread: u32) -> Duration {
+        let listeners = u32::try_from(self.listeners()).unwrap_or(u32::MAX);
         // Between 12/16 and 19/16.
-        BETWEEN_LOOKS * listeners * (12 + self.spread) / 16
+        BETWEEN_LOOKS * listeners * (12 + spread) / 16
     }
 }
 
@@ -389,12 +381,8 @@ fn parse_key(text: &str) -> Result<PublicKey, ApiError> {
 fn parse_kinds(text: &str) -> Result<std::collections::BTreeSet<EventKind>, ApiError> {
     let parse = |name: &str| {
         EventKind::parse(name).map_err(|_| {
-            let known: Vec<_> = EventKind::ALL.map(EventKind::name).into();
-            ApiError::invalid_parameter(format!(
-                "type: `{}` is not one of {}",
-                shown_text(name),
-                known.join(", ")
-            ))
+            let known = EventKind::ALL.map(EventKind::name).join(", ");
+            ApiError::invalid_parameter(format!("type: `{}` is not one of {known}", shown_text(name)))
         })
     };
     text.split(',').map(parse).collect()

@@ -30,7 +30,7 @@ macro_rules! named {
 }
 pub(crate) use named;
 
-// Counters of requests. Each read passes here, so this costs a few additions, on memory that few threads share.
+// Counters of requests. Each read passes here, so this costs a few additions.
 
 /// Every status that the server answers; the most frequent first.
 const STATUSES: [u16; 16] = [200, 304, 404, 400, 401, 429, 202, 403, 405, 408, 409, 413, 431, 500, 503, 507];
@@ -39,12 +39,11 @@ pub const BOUNDS: [f64; 17] = [
     0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0,
     30.0, 300.0,
 ];
-const SHARDS: usize = 8;
 
 /// Answered requests by kind, status and latency.
 #[derive(Debug, Default)]
 pub struct Requests {
-    shards: [Shard; SHARDS],
+    kinds: [Cell; MAX_KINDS],
     upstream: [Counter; UpstreamFault::ALL.len()],
 }
 
@@ -57,13 +56,6 @@ pub struct Latencies {
     pub nanos: u64,
 }
 
-/// Connections are spread over shards, so that threads do not wait for each other's caches.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct Shard {
-    kinds: [Cell; MAX_KINDS],
-}
-
 #[derive(Debug, Default)]
 struct Cell {
     /// The last one is for any other status.
@@ -74,8 +66,8 @@ struct Cell {
 }
 
 impl Requests {
-    pub(crate) fn record(&self, connection: u64, kind: RequestKind, status: StatusCode, took: Duration) {
-        let cell = &self.shards[connection as usize % SHARDS].kinds[kind.0];
+    pub(crate) fn record(&self, kind: RequestKind, status: StatusCode, took: Duration) {
+        let cell = &self.kinds[kind.0];
         let slot = STATUSES.iter().position(|known| *known == status.as_u16());
         cell.statuses[slot.unwrap_or(STATUSES.len())].add(1);
         let nanos = took.as_secs().wrapping_mul(1_000_000_000).wrapping_add(u64::from(took.subsec_nanos()));
@@ -96,18 +88,13 @@ impl Requests {
 
     /// Statuses with their counts; `None` is any other status.
     pub fn by_status(&self, kind: RequestKind) -> impl Iterator<Item = (Option<u16>, u64)> {
-        let sum = move |slot: usize| self.sum(kind, |cell| &cell.statuses[slot]);
-        (0..=STATUSES.len()).map(move |slot| (STATUSES.get(slot).copied(), sum(slot)))
+        let counts = self.kinds[kind.0].statuses.iter().map(Counter::get);
+        STATUSES.into_iter().map(Some).chain([None]).zip(counts)
     }
 
     pub fn latencies(&self, kind: RequestKind) -> Latencies {
-        let counts = std::array::from_fn(|slot| self.sum(kind, |cell| &cell.latencies[slot]));
-        Latencies { counts, nanos: self.sum(kind, |cell| &cell.nanos) }
-    }
-
-    fn sum(&self, kind: RequestKind, count: impl Fn(&Cell) -> &Counter) -> u64 {
-        let counts = self.shards.iter().map(|shard| count(&shard.kinds[kind.0]));
-        counts.map(Counter::get).fold(0, u64::wrapping_add)
+        let cell = &self.kinds[kind.0];
+        Latencies { counts: cell.latencies.each_ref().map(Counter::get), nanos: cell.nanos.get() }
     }
 }
 

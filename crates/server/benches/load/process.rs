@@ -58,7 +58,7 @@ fn log_settings(data_dir: &Path) -> Result<LogSettings, Failure> {
 
 /// Serves `data_dir` until standard input ends.
 pub(crate) fn serve(data_dir: &Path, keeps_log: bool) -> Result<(), Failure> {
-    let _logging = observe::start_logging(LogFormat::Text, LogLevel::Info)?;
+    let _logging = observe::start_logging(LogFormat::Text, LogLevel::default())?;
     runtime()?.block_on(async {
         let log = keeps_log.then(|| log_settings(data_dir)).transpose()?;
         let settings = Settings { log, ..settings(data_dir)? };

@@ -13,13 +13,12 @@ use std::sync::Arc;
 use countersign_cluster::{database::Database, webhooks::WebhookProgress};
 use countersign_forge::fetch::Fetcher;
 use countersign_store::{ObjectId, Store, machine::clock::Clock, machine::data_dir::DataDir};
-use tokio::sync::watch;
 
-pub use crate::events::webhooks::settings::{MIN_SECRET_BYTES, Secret, ShortSecret};
+pub use crate::events::webhooks::settings::{MIN_SECRET_BYTES, Secret};
 use crate::events::webhooks::{
     courier::Courier, progress::Progress, settings::Webhook, settings::WebhookStats,
 };
-use crate::follow::background::{BoxedError, HeldStore};
+use crate::follow::background::{Background, BoxedError, HeldStore};
 
 /// Webhooks whose progress was read, but whose tasks do not run yet.
 #[derive(Debug)]
@@ -63,20 +62,15 @@ impl Webhooks {
         self.0.iter().map(|ready| Arc::clone(&ready.stats)).collect()
     }
 
-    /// The task of each webhook, which ends when the server stops.
-    pub fn work(
-        self,
-        store: &Arc<HeldStore>,
-        clock: &Clock,
-        fetcher: &Fetcher,
-    ) -> impl Iterator<Item = impl FnOnce(watch::Receiver<bool>) -> courier::Work> {
-        let (store, clock, fetcher) = (Arc::clone(store), clock.clone(), fetcher.clone());
-        self.0.into_iter().map(move |Ready { webhook, progress, turns, stats }| {
-            let (store, clock, fetcher) = (Arc::clone(&store), clock.clone(), fetcher.clone());
-            move |stop| {
-                let said = Default::default();
-                Courier { webhook, progress, turns, stats, store, clock, fetcher, stop, said }.start()
-            }
-        })
+    /// Starts the task of each webhook.
+    pub(crate) fn start(self, store: &Arc<HeldStore>, clock: &Clock, fetcher: &Fetcher) -> Vec<Background> {
+        let start = |Ready { webhook, progress, turns, stats }| {
+            let (store, clock, fetcher) = (Arc::clone(store), clock.clone(), fetcher.clone());
+            let said = Default::default();
+            Background::start(|stop| {
+                Courier { webhook, progress, turns, stats, store, clock, fetcher, stop, said }.run()
+            })
+        };
+        self.0.into_iter().map(start).collect()
     }
 }

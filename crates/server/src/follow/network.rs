@@ -3,15 +3,14 @@
 use std::{fmt, mem::take, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 
 use countersign_core::log::network::LogList;
-use countersign_core::values::{bounds::LOG_LIST_BYTES, path::is_this_machine, shown::shown_text};
-use countersign_forge::{https::SetupError, url::parse_bare_url};
+use countersign_core::values::{bounds::LOG_LIST_BYTES, shown::shown_text};
+use countersign_forge::https::SetupError;
 use countersign_log::{LogWitness, TakenList};
 use countersign_store::machine::disk;
-use thiserror::Error;
 use tokio::{sync::watch, task::spawn_blocking, time::sleep, time::timeout};
 
 use crate::follow::background::{Attempt, Backoff, Retries, keep_trying};
-use crate::follow::outgoing::{ExchangeFailure, OutgoingClient, PageVersion};
+use crate::follow::outgoing::{ExchangeFailure, OutgoingClient, PageVersion, parse_guarded_url};
 
 /// How often a list is read again. Networks ask for once an hour to once a day.
 const EVERY: Duration = Duration::from_secs(60 * 60);
@@ -26,22 +25,18 @@ pub enum LogListSource {
     Url(String),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{}` is not the address of a list: write it as https://HOST/PATH; http is for this machine only", shown_text(.0))]
-pub struct NotAListAddress(String);
-
 impl FromStr for LogListSource {
-    type Err = NotAListAddress;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, NotAListAddress> {
+    fn from_str(text: &str) -> Result<Self, String> {
         if !text.contains("://") {
             return Ok(Self::File(text.into()));
         }
-        let url = parse_bare_url(text);
-        let is_guarded =
-            |scheme: &str, host: Option<&str>| scheme == "https" || host.is_some_and(is_this_machine);
-        let url = url.filter(|url| is_guarded(url.scheme(), url.host_str()));
-        url.map(|url| Self::Url(url.into())).ok_or_else(|| NotAListAddress(text.to_owned()))
+        let url = parse_guarded_url(text);
+        url.map(|url| Self::Url(url.into())).ok_or_else(|| {
+            let shown = shown_text(text);
+            format!("`{shown}` is not the address of a list: write it as https://HOST/PATH; http is for this machine only")
+        })
     }
 }
 
@@ -100,10 +95,7 @@ impl ListReader {
         match answer.status {
             200 => Ok(Some((answer.body, answer.version))),
             304 => Ok(None),
-            status => {
-                let reason = format!("it was answered with {status}: {}", answer.excerpt());
-                Err(ExchangeFailure { reason, status: Some(status), asked_wait: answer.retry_after })
-            }
+            _ => Err(answer.refused("it was")),
         }
     }
 

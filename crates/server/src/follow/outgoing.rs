@@ -2,14 +2,15 @@
 
 use std::{borrow::Cow, error::Error as StdError, fmt, time::Duration};
 
-use countersign_core::values::{shown::shown_text, wire::WITNESS_STOPPED};
-use countersign_forge::https::{SetupError, https_client};
+use countersign_core::values::{path::is_this_machine, shown::shown_text, wire::WITNESS_STOPPED};
+use countersign_forge::{https::SetupError, https::https_client, url::parse_bare_url};
 use reqwest::header::{
     CONTENT_TYPE, ETAG, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, RETRY_AFTER,
 };
 use reqwest::{Client, ClientBuilder, RequestBuilder, redirect::Policy};
 use serde_json::Value;
 use tokio::time::timeout;
+use url::Url;
 
 /// How long a question and its answer can take together.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -150,7 +151,19 @@ impl PageVersion {
     }
 }
 
+/// Reads the address of a server whose answers nobody on the way may change. http is for this machine only.
+pub(crate) fn parse_guarded_url(text: &str) -> Option<Url> {
+    let is_guarded = |url: &Url| url.scheme() == "https" || url.host_str().is_some_and(is_this_machine);
+    parse_bare_url(text).filter(is_guarded)
+}
+
 impl BriefAnswer {
+    /// Why this answer is of no use. `who` begins the sentence.
+    pub(crate) fn refused(&self, who: &str) -> ExchangeFailure {
+        let reason = format!("{who} answered with {}: {}", self.status, self.excerpt());
+        ExchangeFailure { reason, status: Some(self.status), asked_wait: self.retry_after }
+    }
+
     /// What it says, for a log line. A server of ours says it as the field `error` of an object.
     pub(crate) fn excerpt(&self) -> String {
         let object: Option<Value> = serde_json::from_slice(&self.body).ok();

@@ -1,7 +1,7 @@
 //! A mirror that also cosigns the checkpoints of its origin's log, and of other logs (D94–D96): its settings, its records in
 //! the data directory, one request to cosign, and the task that looks at what the origin shows everyone.
 
-use std::{collections::BTreeMap, path::Path, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use countersign_core::log::checkpoint::{Cosignature, WitnessRequest};
 use countersign_core::log::note::Note;
@@ -146,19 +146,12 @@ const RETRIES: Retries = Retries { min: Duration::from_millis(500), max: Duratio
 const FOLLOWING: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
-pub(crate) struct WatchParts {
-    pub(crate) witness: Arc<LogWitness>,
-    pub(crate) settings: WitnessSettings,
-    pub(crate) origin: OriginAddress,
-    pub(crate) store: Arc<HeldStore>,
-    /// The directory for files that can be deleted.
-    pub(crate) dir: PathBuf,
-    pub(crate) clock: Clock,
-}
-
-#[derive(Debug)]
 pub(crate) struct Watcher {
-    parts: WatchParts,
+    witness: Arc<LogWitness>,
+    settings: WitnessSettings,
+    origin: OriginAddress,
+    store: Arc<HeldStore>,
+    clock: Clock,
     client: OriginClient,
     replay: Option<LogReplay>,
     /// The size of the checkpoint that was posted last.
@@ -176,7 +169,7 @@ impl Attempt for Watcher {
     }
 
     fn report(&mut self, failure: &ExchangeFailure, was_failing: bool) {
-        let origin = &self.parts.origin;
+        let origin = &self.origin;
         if was_failing {
             tracing::debug!(%origin, %failure, "the witness still cannot use the origin's checkpoints");
         } else {
@@ -185,7 +178,7 @@ impl Attempt for Watcher {
     }
 
     fn recover(&mut self) {
-        tracing::info!(origin = %self.parts.origin, "the witness sees the origin's checkpoints again");
+        tracing::info!(origin = %self.origin, "the witness sees the origin's checkpoints again");
     }
 
     fn wait(&mut self, failure: &ExchangeFailure, backoff: &mut Backoff) -> Duration {
@@ -198,7 +191,7 @@ impl Attempt for Watcher {
     /// Waits until the next look. A witness that polls looks earlier if there are new commits, which a checkpoint will
     /// cover.
     async fn rest(&mut self) {
-        let Some(replay) = self.replay.as_ref().filter(|_| self.parts.settings.is_polling) else {
+        let Some(replay) = self.replay.as_ref().filter(|_| self.settings.is_polling) else {
             return sleep(PAUSE).await;
         };
         let (mut sizes, posted) = (replay.log().sizes(), self.posted.unwrap_or(0));
@@ -211,9 +204,15 @@ impl Attempt for Watcher {
 }
 
 impl Watcher {
-    pub(crate) fn new(parts: WatchParts) -> Result<Self, SetupError> {
-        let client = OriginClient::new(parts.origin.clone())?;
-        Ok(Self { parts, client, replay: None, posted: None })
+    pub(crate) fn new(
+        witness: Arc<LogWitness>,
+        settings: WitnessSettings,
+        origin: OriginAddress,
+        store: Arc<HeldStore>,
+        clock: Clock,
+    ) -> Result<Self, SetupError> {
+        let client = OriginClient::new(origin.clone())?;
+        Ok(Self { witness, settings, origin, store, clock, client, replay: None, posted: None })
     }
 
     /// Works until the server stops.
@@ -230,11 +229,11 @@ impl Watcher {
             None => self.begin().await?,
         };
         let note = Note::parse(&self.client.get(LOG_CHECKPOINT).await?)?;
-        let (_, signed) = self.parts.witness.identify(&note)?;
+        let (_, signed) = self.witness.identify(&note)?;
         let size = signed.checkpoint().size;
         let _ = timeout(FOLLOWING, replay.log().sizes().wait_for(|replayed| *replayed >= size)).await;
-        let (witness, now) = (Arc::clone(&self.parts.witness), unix_seconds(&self.parts.clock));
-        if !self.parts.settings.is_polling {
+        let (witness, now) = (Arc::clone(&self.witness), unix_seconds(&self.clock));
+        if !self.settings.is_polling {
             return Ok(in_background(move || witness.check(&note)).await?);
         }
         let cosigned = in_background(move || witness.cosign_replayed(&note, now)).await?;
@@ -246,9 +245,9 @@ impl Watcher {
 
     /// The key that was given, seen before, or is seen now for the first time.
     async fn begin(&mut self) -> Result<LogReplay, ExchangeFailure> {
-        let witness = &self.parts.witness;
+        let witness = &self.witness;
         let pinned = witness.pinned_key()?;
-        let key = match pinned.clone().or_else(|| self.parts.settings.log_key.clone()) {
+        let key = match pinned.clone().or_else(|| self.settings.log_key.clone()) {
             Some(key) => key,
             None => self.client.log_key().await?,
         };
@@ -259,9 +258,11 @@ impl Watcher {
         }
         if pinned.is_none() {
             witness.pin_key(&key)?;
-            tracing::info!(%key, origin = %self.parts.origin, "the witness follows the log with this key from now on");
+            tracing::info!(%key, origin = %self.origin, "the witness follows the log with this key from now on");
         }
-        let replay = LogReplay::start(&self.parts.store, &self.parts.dir, key)
+        // For files that can be deleted.
+        let dir = self.store.data_dir.witness().join("replay");
+        let replay = LogReplay::start(&self.store, &dir, key)
             .map_err(|error| ExchangeFailure::caused("the log cannot be replayed", &error))?;
         witness.add_replay(replay.clone())?;
         self.replay = Some(replay.clone());

@@ -58,12 +58,6 @@ impl From<FixedError> for ApiError {
     }
 }
 
-impl IntoResponse for FixedError {
-    fn into_response(self) -> Response {
-        ApiError::from(self).into_response()
-    }
-}
-
 impl ApiError {
     pub const NO_SUCH_ROUTE: FixedError = FixedError(ErrorCode::NoSuchRoute, "no such route");
     pub const WRONG_METHOD: FixedError =

@@ -67,15 +67,14 @@ pub(crate) fn parse_commit_id(name: &str, text: &str) -> Result<ObjectId, ApiErr
 
 // The `Host` header (RFC 9112, section 3.2). A request of HTTP/1.1 has exactly one, and its value is a host.
 
-/// Checks the `Host` header. If there were two, a proxy could take the one that the server does not. This check costs
-/// each read some 200 of 17,800 instructions (callgrind).
+/// Checks the `Host` header. If there were two, a proxy could take the one that the server does not.
 pub fn check_host(version: Version, headers: &HeaderMap) -> Result<(), ApiError> {
-    // Look for a second `Host` only if some name occurs twice.
-    let may_repeat = headers.len() != headers.keys_len();
-    if may_repeat && headers.get_all(HOST).iter().nth(1).is_some() {
+    let mut hosts = headers.get_all(HOST).iter();
+    let host = hosts.next();
+    if hosts.next().is_some() {
         return Err(ApiError::malformed("the Host header is given more than once"));
     }
-    match headers.get(HOST) {
+    match host {
         Some(host) if is_host_and_port(host.as_bytes()) => Ok(()),
         Some(_) => Err(ApiError::malformed("the Host header is not the name of a host")),
         None if version == Version::HTTP_11 => {

@@ -102,13 +102,21 @@ impl Sending {
         first: BodyPart,
         read: impl Fn(usize) -> Result<BodyPart, ReadError> + Send + Sync + 'static,
     ) -> Body {
-        let BodyPart { bytes: rest, next } = first;
-        let streamed = Streamed { sending: self.clone(), read: Arc::new(read), rest, next, _room: room };
-        Body::from_stream(stream::try_unfold(streamed, |mut streamed| async move {
-            // The head is already sent, so the server can only break off.
-            streamed.fill().await.map_err(|error| io::Error::other(error.message))?;
-            let piece = next_piece(&mut streamed.rest);
-            Ok::<_, io::Error>((!piece.is_empty()).then_some((piece, streamed)))
+        let (readers, read) = (Arc::clone(&self.readers), Arc::new(read));
+        Body::from_stream(stream::try_unfold((first, room), move |(mut part, room)| {
+            let (readers, read) = (Arc::clone(&readers), Arc::clone(&read));
+            async move {
+                while let Some(from) = part.next.filter(|_| part.bytes.is_empty()) {
+                    // Others can go first for a while, but an answer that has begun is never given up for them.
+                    let turn = readers.take_within(Claimant::default(), 1, Duration::MAX).await;
+                    let read = Arc::clone(&read);
+                    let next = run_beside(turn, move || read(from)).await.and_then(|next| Ok(next?));
+                    // The head is already sent, so the server can only break off.
+                    part = next.map_err(|error| io::Error::other(error.message))?;
+                }
+                let piece = next_piece(&mut part.bytes);
+                Ok::<_, io::Error>((!piece.is_empty()).then_some((piece, (part, room))))
+            }
         }))
     }
 
@@ -118,7 +126,7 @@ impl Sending {
     }
 }
 
-fn processors() -> usize {
+pub(crate) fn processors() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
@@ -149,28 +157,6 @@ pub(crate) async fn run_beside<T: Send + 'static>(
         done
     });
     working.await.map_err(|_| ApiError::PANICKED.into())
-}
-
-struct Streamed<R> {
-    sending: Sending,
-    read: Arc<R>,
-    /// What was read and not yet sent.
-    rest: Bytes,
-    next: Option<usize>,
-    _room: Room,
-}
-
-impl<R: Fn(usize) -> Result<BodyPart, ReadError> + Send + Sync + 'static> Streamed<R> {
-    async fn fill(&mut self) -> Result<(), ApiError> {
-        while let Some(from) = self.next.filter(|_| self.rest.is_empty()) {
-            let read = Arc::clone(&self.read);
-            // Others can go first for a while, but an answer that has begun is never given up for them.
-            let turn = self.sending.readers.take_within(Claimant::default(), 1, Duration::MAX).await;
-            let part = run_beside(turn, move || read(from)).await??;
-            (self.rest, self.next) = (part.bytes, part.next);
-        }
-        Ok(())
-    }
 }
 
 fn next_piece(rest: &mut Bytes) -> Bytes {

@@ -166,7 +166,7 @@ impl ClientWait {
     }
 }
 
-struct OnDrop<F: Fn()>(F);
+pub(crate) struct OnDrop<F: Fn()>(pub(crate) F);
 
 impl<F: Fn()> Drop for OnDrop<F> {
     fn drop(&mut self) {

@@ -10,7 +10,6 @@ use axum::extract::FromRequestParts;
 use axum::http::{HeaderMap, HeaderName, request::Parts};
 use ipnet::IpNet;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use thiserror::Error;
 
 use crate::limits::semaphore::{Claimant, FairSemaphore, Permit, SemaphoreRules};
 use crate::limits::{MeteredClient, client_wait::ClientWait, client_wait::Dropped, client_wait::Listening};
@@ -43,7 +42,6 @@ pub struct Connections {
 /// A connection that is counted until this is dropped.
 #[derive(Debug)]
 pub struct Admitted {
-    pub number: u64,
     pub client_wait: Arc<ClientWait>,
     _permit: Permit,
 }
@@ -68,7 +66,8 @@ impl Connections {
         let claimant = Claimant::at(address.filter(|_| self.limits.per_address.is_some()));
         let client_wait = Arc::new(ClientWait::new(now));
         let permit = self.permits.enter(claimant, 1, Some(Arc::clone(&client_wait))).ok()?;
-        Some(Admitted { number: self.accepted.add(1), client_wait, _permit: permit })
+        self.accepted.add(1);
+        Some(Admitted { client_wait, _permit: permit })
     }
 
     pub fn note_dropped(&self, dropped: Dropped) {
@@ -160,18 +159,13 @@ const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProxyNet(IpNet);
 
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error(
-    "`{0}` is not an address or network of proxies. Write an IP address, or a network such as `10.1.0.0/16`"
-)]
-pub struct ProxyNetError(String);
-
 impl FromStr for ProxyNet {
-    type Err = ProxyNetError;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, ProxyNetError> {
+    fn from_str(text: &str) -> Result<Self, String> {
         let net = text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
-        net.map(Self).map_err(|_| ProxyNetError(text.to_owned()))
+        let wanted = "Write an IP address, or a network such as `10.1.0.0/16`";
+        net.map(Self).map_err(|_| format!("`{text}` is not an address or network of proxies. {wanted}"))
     }
 }
 

@@ -13,7 +13,7 @@ use countersign_store::machine::clock::lock;
 use thiserror::Error;
 use tokio::{sync::Notify, time::Instant, time::timeout};
 
-use crate::{limits::client_wait::ClientWait, metrics::Counter};
+use crate::{limits::client_wait::ClientWait, limits::client_wait::OnDrop, metrics::Counter};
 
 /// How often a waiting newcomer checks whether a holder has become too slow.
 pub const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
@@ -60,42 +60,69 @@ impl SemaphoreRules {
     pub const fn each(share: usize) -> Self {
         Self { share, ..Self::of(usize::MAX) }
     }
+
+    /// The most permits that can be held for this part together.
+    fn limit(&self, part: &ClaimantPart) -> usize {
+        match part {
+            ClaimantPart::Anyone => self.total,
+            ClaimantPart::Stranger => self.strangers,
+            ClaimantPart::Address(_) | ClaimantPart::Project(_) | ClaimantPart::Key(_) => self.share,
+        }
+    }
 }
 
 /// The caller that claims a permit, as far as it is known.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Claimant {
     parts: Vec<ClaimantPart>,
-    is_stranger: bool,
 }
 
 /// What a permit is counted for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum ClaimantPart {
+    /// All claimants have this part.
+    Anyone,
+    /// All strangers have this part.
+    Stranger,
     Address(IpAddr),
     Project(RepoPath),
     Key(PublicKey),
 }
 
+impl ClaimantPart {
+    /// Whether this part has a share. Without it, the part has a limit of its own.
+    fn has_share(&self) -> bool {
+        !matches!(self, Self::Anyone | Self::Stranger)
+    }
+}
+
+impl Default for Claimant {
+    fn default() -> Self {
+        Self { parts: vec![ClaimantPart::Anyone] }
+    }
+}
+
 impl Claimant {
     /// A claimant at an address, which is `None` if limits are switched off.
     pub fn at(address: Option<IpAddr>) -> Self {
-        Self { parts: address.map(ClaimantPart::Address).into_iter().collect(), is_stranger: false }
+        Self::default().with(address.map(ClaimantPart::Address))
     }
 
-    pub fn with_key(mut self, key: &PublicKey) -> Self {
-        self.parts.push(ClaimantPart::Key(*key));
-        self
+    pub fn with_key(self, key: &PublicKey) -> Self {
+        self.with([ClaimantPart::Key(*key)])
     }
 
-    pub fn with_project(mut self, project: &RepoPath) -> Self {
-        self.parts.push(ClaimantPart::Project(project.clone()));
-        self
+    pub fn with_project(self, project: &RepoPath) -> Self {
+        self.with([ClaimantPart::Project(project.clone())])
     }
 
     /// Marks a key that no active project lists.
-    pub fn as_stranger(mut self) -> Self {
-        self.is_stranger = true;
+    pub fn as_stranger(self) -> Self {
+        self.with([ClaimantPart::Stranger])
+    }
+
+    fn with(mut self, parts: impl IntoIterator<Item = ClaimantPart>) -> Self {
+        self.parts.extend(parts);
         self
     }
 }
@@ -214,11 +241,11 @@ impl FairSemaphore {
     }
 
     pub fn held(&self) -> usize {
-        lock(&self.state).totals.holding
+        lock(&self.state).tally_of(&ClaimantPart::Anyone).holding
     }
 
     pub fn waiting(&self) -> usize {
-        lock(&self.state).totals.waiting
+        lock(&self.state).tally_of(&ClaimantPart::Anyone).waiting
     }
 
     /// How many holders lost their permit to others since the start.
@@ -229,7 +256,7 @@ impl FairSemaphore {
     /// Whether no permit is held or awaited, and no claimant is remembered.
     pub fn is_empty(&self) -> bool {
         let state = lock(&self.state);
-        state.entries.is_empty() && state.by_part.is_empty() && state.totals == ClaimantPermits::default()
+        state.entries.is_empty() && state.by_part.is_empty()
     }
 }
 
@@ -245,7 +272,12 @@ impl Permit {
 
     /// Does work of the server, such as reading what the holder gets. It does not count as time that the holder takes.
     pub async fn keep_waiting<T>(&self, work: impl Future<Output = T>) -> Result<T, GaveWay> {
-        let _stopped = Stopped::new(self);
+        self.change_entry(|entry| entry.stopped = Some(Instant::now()));
+        let _goes_on = OnDrop(|| {
+            self.change_entry(|entry| {
+                entry.since += entry.stopped.take().map(|stopped| stopped.elapsed()).unwrap_or_default();
+            });
+        });
         self.keep(work).await
     }
 
@@ -279,24 +311,6 @@ impl Permit {
     }
 }
 
-/// While this lives, the time of a permit stands still.
-struct Stopped<'a>(&'a Permit);
-
-impl<'a> Stopped<'a> {
-    fn new(permit: &'a Permit) -> Self {
-        permit.change_entry(|entry| entry.stopped = Some(Instant::now()));
-        Self(permit)
-    }
-}
-
-impl Drop for Stopped<'_> {
-    fn drop(&mut self) {
-        self.0.change_entry(|entry| {
-            entry.since += entry.stopped.take().map(|stopped| stopped.elapsed()).unwrap_or_default();
-        });
-    }
-}
-
 impl Drop for Permit {
     fn drop(&mut self) {
         let mut state = lock(&self.semaphore.state);
@@ -325,8 +339,6 @@ struct State {
     /// The claims in order of arrival.
     entries: BTreeMap<u64, Entry>,
     next: u64,
-    totals: ClaimantPermits,
-    strangers: ClaimantPermits,
     by_part: HashMap<ClaimantPart, ClaimantPermits>,
     /// How many permits were granted so far.
     granted: u64,
@@ -346,24 +358,13 @@ struct Entry {
     client_wait: Option<Arc<ClientWait>>,
 }
 
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy)]
 struct ClaimantPermits {
     /// The weight of the permits that are held.
     holding: usize,
     waiting: usize,
     /// When one of them last got a permit, as a number that grows.
     granted: u64,
-}
-
-/// Why there is no permit for a newcomer, although another holder could make room.
-#[derive(Debug, PartialEq, Eq)]
-enum Obstacle {
-    /// Too few permits are left.
-    Total,
-    /// Strangers hold all that they can have.
-    Strangers,
-    /// An address, a project or a key would hold more than its share.
-    Share(ClaimantPart),
 }
 
 impl ClaimantPermits {
@@ -389,12 +390,8 @@ impl Entry {
         self.stopped.unwrap_or(now).saturating_duration_since(self.since)
     }
 
-    fn is_behind(&self, obstacle: &Obstacle) -> bool {
-        match obstacle {
-            Obstacle::Total => true,
-            Obstacle::Strangers => self.claimant.is_stranger,
-            Obstacle::Share(part) => self.claimant.parts.contains(part),
-        }
+    fn is_behind(&self, obstacles: &[ClaimantPart]) -> bool {
+        obstacles.iter().all(|part| self.claimant.parts.contains(part))
     }
 }
 
@@ -406,12 +403,9 @@ impl State {
         self.tally(&entry.claimant, PermitState::Waits, 1);
         self.entries.insert(number, entry);
         self.admit(rules, number, now);
-        if self.entries[&number].standing != PermitState::Waits || self.totals.waiting <= rules.waiting {
+        let waiting = self.tally_of(&ClaimantPart::Anyone).waiting;
+        if self.entries[&number].standing != PermitState::Waits || waiting <= rules.waiting {
             return Some(number);
-        }
-        if rules.waiting == 0 {
-            self.remove(number);
-            return None;
         }
         // The newest entry of the claimant that waits most often has to go. That can be the newcomer.
         let most = self.waiting().max_by_key(|(n, entry)| {
@@ -429,7 +423,7 @@ impl State {
 
     /// Gives a permit to one that waits, if enough are free or a holder has to give way.
     fn admit(&mut self, rules: &SemaphoreRules, number: u64, now: Instant) {
-        let do_others_wait = self.totals.waiting > 1;
+        let do_others_wait = self.tally_of(&ClaimantPart::Anyone).waiting > 1;
         if do_others_wait {
             self.grant_waiting(rules, now);
         }
@@ -441,9 +435,8 @@ impl State {
         if !obstacles.is_empty() {
             let victims = match entry.client_wait {
                 Some(_) => {
-                    let is_share = obstacles.iter().any(|obstacle| matches!(obstacle, Obstacle::Share(_)));
-                    let limit = if is_share { rules.share } else { rules.total };
-                    self.find_idle(limit, |other| obstacles.iter().all(|obstacle| other.is_behind(obstacle)))
+                    let limit = obstacles.iter().map(|part| rules.limit(part)).min();
+                    self.find_idle(limit.unwrap_or(rules.total), |other| other.is_behind(&obstacles))
                 }
                 None => self.find_victim(rules, entry, &obstacles, now).into_iter().collect(),
             };
@@ -468,10 +461,11 @@ impl State {
     /// Finds the claim that is next: that of the claimant who holds least. Ties go to the one that got its last permit
     /// longest ago, then to the first to come.
     fn find_next(&self, rules: &SemaphoreRules) -> Option<u64> {
-        if self.totals.waiting == 0 || self.totals.holding >= rules.total {
+        let all = self.tally_of(&ClaimantPart::Anyone);
+        if all.waiting == 0 || all.holding >= rules.total {
             return None;
         }
-        let is_total = |obstacle: &Obstacle| *obstacle == Obstacle::Total;
+        let is_total = |part: &ClaimantPart| *part == ClaimantPart::Anyone;
         let may_go = self.waiting().filter(|(_, entry)| self.obstacles(rules, entry).iter().all(is_total));
         let (number, next) = may_go.min_by_key(|(number, entry)| {
             let granted = self.tallies(&entry.claimant, &[]).map(|tally| tally.granted).max();
@@ -485,19 +479,12 @@ impl State {
         entries.filter(|(_, entry)| entry.standing == PermitState::Waits)
     }
 
-    fn obstacles(&self, rules: &SemaphoreRules, entry: &Entry) -> Vec<Obstacle> {
-        let (claimant, weight) = (&entry.claimant, entry.weight);
-        let mut obstacles = Vec::new();
-        if self.totals.holding.saturating_add(weight) > rules.total {
-            obstacles.push(Obstacle::Total);
-        }
-        if claimant.is_stranger && self.strangers.holding.saturating_add(weight) > rules.strangers {
-            obstacles.push(Obstacle::Strangers);
-        }
-        let holding = |part| self.by_part.get(part).map_or(0, |tally| tally.holding);
-        let full = claimant.parts.iter().filter(|part| holding(part).saturating_add(weight) > rules.share);
-        obstacles.extend(full.cloned().map(Obstacle::Share));
-        obstacles
+    /// The parts of the claimant for which too few permits are left. Another holder with all of them could make room.
+    fn obstacles(&self, rules: &SemaphoreRules, entry: &Entry) -> Vec<ClaimantPart> {
+        let is_full = |part: &&ClaimantPart| {
+            self.tally_of(part).holding.saturating_add(entry.weight) > rules.limit(part)
+        };
+        entry.claimant.parts.iter().filter(is_full).cloned().collect()
     }
 
     /// The holder that has to make room for a newcomer: the oldest that is too slow, or else the oldest of those that
@@ -506,20 +493,19 @@ impl State {
         &self,
         rules: &SemaphoreRules,
         newcomer: &Entry,
-        obstacles: &[Obstacle],
+        obstacles: &[ClaimantPart],
         now: Instant,
     ) -> Option<u64> {
         let grace = rules.grace?;
         let own = self.weigh(&newcomer.claimant, obstacles);
         // Checking all holders for each newcomer would cost more than most answers.
-        let most = self.by_part.values().map(|tally| tally.holding).max().unwrap_or(0);
+        let with_share = self.by_part.iter().filter(|(part, _)| part.has_share());
+        let most = with_share.map(|(_, tally)| tally.holding).max().unwrap_or(0);
         if rules.pace.is_none() && most <= own + 1 {
             return None;
         }
         let holding = self.entries.iter().filter(|(_, entry)| {
-            entry.standing == PermitState::Holds
-                && entry.held(now) >= grace
-                && obstacles.iter().all(|obstacle| entry.is_behind(obstacle))
+            entry.standing == PermitState::Holds && entry.held(now) >= grace && entry.is_behind(obstacles)
         });
         let weighed = holding.map(|(number, entry)| {
             (entry.is_slow(rules, now), self.weigh(&entry.claimant, obstacles), *number)
@@ -550,15 +536,17 @@ impl State {
     }
 
     /// What the claimant's address, project or key holds, whichever holds most.
-    fn weigh(&self, claimant: &Claimant, except: &[Obstacle]) -> usize {
+    fn weigh(&self, claimant: &Claimant, except: &[ClaimantPart]) -> usize {
         self.tallies(claimant, except).map(|tally| tally.holding).max().unwrap_or(0)
     }
 
-    fn tallies(&self, claimant: &Claimant, except: &[Obstacle]) -> impl Iterator<Item = ClaimantPermits> {
-        let counted = claimant.parts.iter().filter(|part| {
-            !except.iter().any(|obstacle| matches!(obstacle, Obstacle::Share(full) if full == *part))
-        });
-        counted.filter_map(|part| self.by_part.get(part).copied())
+    fn tallies(&self, claimant: &Claimant, except: &[ClaimantPart]) -> impl Iterator<Item = ClaimantPermits> {
+        let counted = claimant.parts.iter().filter(|part| part.has_share() && !except.contains(part));
+        counted.map(|part| self.tally_of(part))
+    }
+
+    fn tally_of(&self, part: &ClaimantPart) -> ClaimantPermits {
+        self.by_part.get(part).copied().unwrap_or_default()
     }
 
     fn grant(&mut self, number: u64, now: Instant) {
@@ -599,10 +587,6 @@ impl State {
     }
 
     fn tally(&mut self, claimant: &Claimant, standing: PermitState, by: isize) {
-        self.totals.change(standing, by);
-        if claimant.is_stranger {
-            self.strangers.change(standing, by);
-        }
         for part in &claimant.parts {
             let tally = self.by_part.entry(part.clone()).or_default();
             tally.change(standing, by);

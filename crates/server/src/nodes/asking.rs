@@ -9,17 +9,18 @@ use countersign_core::log::checkpoint::{Checkpoint, Cosignature, SignedCheckpoin
 use countersign_core::log::note::{Note, NoteSignature, parse_number};
 use countersign_core::log::policy::Policy;
 use countersign_core::values::wire::routes::ADD_CHECKPOINT;
-use countersign_core::values::{bounds::NOTE_BYTES, digest::Sha256, path::is_this_machine};
-use countersign_core::values::{shown::shown_text, time::Timestamp, verifier_key::VerifierKey};
-use countersign_forge::{https::SetupError, url::parse_bare_url};
+use countersign_core::values::{bounds::NOTE_BYTES, digest::Sha256, shown::shown_text};
+use countersign_core::values::{time::Timestamp, verifier_key::VerifierKey};
+use countersign_forge::https::SetupError;
 use countersign_log::{CheckpointRound, CosignError, TakeError, TransparencyLog};
 use countersign_store::machine::clock::{Clock, lock};
 use futures_util::future::join_all;
 use tokio::{sync::watch, task::spawn_blocking};
-use url::Url;
 
-use crate::follow::background::{Attempt, Backoff, BoxedError, Retries, keep_trying, until_stopped};
-use crate::follow::outgoing::{ExchangeFailure, OutgoingClient};
+use crate::follow::background::{
+    Attempt, Background, Backoff, BoxedError, Retries, keep_trying, until_stopped,
+};
+use crate::follow::outgoing::{ExchangeFailure, OutgoingClient, parse_guarded_url};
 use crate::{metrics::Counter, nodes::node::ServerRole};
 
 #[derive(Debug, Clone)]
@@ -39,7 +40,6 @@ impl AskedWitness {
     pub fn list(policy: &Policy, origin: &str) -> Result<Vec<Self>, BoxedError> {
         let shown = format!("/{}/checkpoint", Sha256::of(origin.as_bytes()));
         let with_url = policy.witnesses().iter().filter_map(|witness| Some((witness, witness.url.as_ref()?)));
-        let is_guarded = |url: &Url| url.scheme() == "https" || url.host_str().is_some_and(is_this_machine);
         let mut known = BTreeSet::new();
         let with_url = with_url.filter(|(witness, url)| known.insert((witness.key.name(), *url)));
         let asked = with_url.map(|(witness, url)| {
@@ -48,7 +48,7 @@ impl AskedWitness {
                 let url = shown_text(url);
                 format!("`{url}` is not the address of the witness `{name}`: write it as https://HOST/PATH; http is for this machine only")
             };
-            let url = parse_bare_url(url).filter(is_guarded).ok_or_else(bad)?;
+            let url = parse_guarded_url(url).ok_or_else(bad)?;
             let prefix = url.as_str().trim_end_matches('/');
             let (url, shown_url) = (format!("{prefix}{ADD_CHECKPOINT}"), format!("{prefix}{shown}"));
             Ok(Self { name, key, url, shown_url })
@@ -118,55 +118,35 @@ impl CosigningStats {
 /// A witness says its size once; a second time if someone else has asked it meanwhile.
 const MAX_QUESTIONS: usize = 4;
 
-/// The witnesses that this server asks.
-#[derive(Debug)]
-pub(crate) struct AskedWitnesses {
-    asking: Vec<Asking>,
-    first: Option<Arc<FirstAnswers>>,
-}
-
-impl AskedWitnesses {
-    pub(crate) fn new(
-        log: &Arc<TransparencyLog>,
-        asked: Vec<AskedWitness>,
-        stats: Vec<Arc<CosigningStats>>,
-        is_restored: bool,
-        clock: Clock,
-    ) -> Result<Self, SetupError> {
-        let client = OutgoingClient::new(NOTE_BYTES)?;
-        let first = log.policy().map(|policy| FirstAnswers::of(Arc::clone(log), policy, &asked, is_restored));
-        let first = first.map(Arc::new);
-        let asking = asked.into_iter().filter_map(|witness| {
-            let (log, client, first) = (Arc::clone(log), client.clone(), Arc::clone(first.as_ref()?));
-            let (rounds, stats, clock) = (log.rounds(), stats.clone(), clock.clone());
-            let own = Arc::clone(stats.iter().find(|stats| stats.key == witness.key)?);
-            Some(Asking {
-                log,
-                rounds,
-                witness,
-                client,
-                first,
-                stats,
-                own,
-                clock,
-                known: None,
-                has_stopped: false,
-            })
-        });
-        Ok(Self { asking: asking.collect(), first })
-    }
-
-    /// Asks all of them until the server stops.
-    pub(crate) async fn run(self, stop: watch::Receiver<bool>) {
+/// Asks all of these witnesses until the server stops.
+pub(crate) fn start_asking(
+    log: &Arc<TransparencyLog>,
+    asked: Vec<AskedWitness>,
+    stats: Vec<Arc<CosigningStats>>,
+    is_restored: bool,
+    clock: Clock,
+) -> Result<Background, SetupError> {
+    let client = OutgoingClient::new(NOTE_BYTES)?;
+    let first = log.policy().map(|policy| FirstAnswers::of(Arc::clone(log), policy, &asked, is_restored));
+    let first = first.map(Arc::new);
+    let asking = asked.into_iter().filter_map(|witness| {
+        let (log, client, first) = (Arc::clone(log), client.clone(), Arc::clone(first.as_ref()?));
+        let (rounds, stats, clock) = (log.rounds(), stats.clone(), clock.clone());
+        let own = Arc::clone(stats.iter().find(|stats| stats.key == witness.key)?);
+        let (known, has_stopped) = (None, false);
+        Some(Asking { log, rounds, witness, client, first, stats, own, clock, known, has_stopped })
+    });
+    let asking: Vec<_> = asking.collect();
+    Ok(Background::start(|stop| async move {
         let keep_asking = |asking| keep_trying(asking, Retries::default(), stop.clone());
-        let asking = join_all(self.asking.into_iter().map(keep_asking));
+        let asking = join_all(asking.into_iter().map(keep_asking));
         let first = async {
-            if let Some(first) = self.first {
+            if let Some(first) = first {
                 until_stopped(stop.clone(), first.give_up()).await;
             }
         };
         tokio::join!(asking, first);
-    }
+    }))
 }
 
 #[derive(Debug)]
@@ -190,8 +170,6 @@ enum WitnessAnswer {
     Cosigned(Vec<NoteSignature>),
     /// The witness has another size, which it may name.
     Conflict(Option<u64>),
-    /// The witness has stopped for this log, with this reason.
-    Stopped(String),
 }
 
 impl Attempt for Asking {
@@ -269,17 +247,12 @@ impl Asking {
                 // Some tell their size only to those that do not claim to know it.
                 WitnessAnswer::Conflict(_) if self.known.is_some_and(|known| known > 0) => self.known = None,
                 WitnessAnswer::Conflict(_) => break,
-                WitnessAnswer::Stopped(reason) => {
-                    self.note_answer(old).await?;
-                    self.has_stopped = true;
-                    return Err(ExchangeFailure::new(format!("it has stopped: {reason}")));
-                }
             }
         }
         Err(ExchangeFailure::new("it does not say which size it has"))
     }
 
-    async fn offer(&self, signed: &SignedCheckpoint, old: u64) -> Result<WitnessAnswer, ExchangeFailure> {
+    async fn offer(&mut self, signed: &SignedCheckpoint, old: u64) -> Result<WitnessAnswer, ExchangeFailure> {
         let size = signed.checkpoint().size;
         let no_proof = || ExchangeFailure::new("the log has no proof for it at the moment");
         let proof = match old {
@@ -297,7 +270,11 @@ impl Asking {
                 Ok(WitnessAnswer::Cosigned(lines.map_err(malformed)?))
             }
             409 => Ok(WitnessAnswer::Conflict(parse_size(&answer.body))),
-            _ if answer.is_stopped => Ok(WitnessAnswer::Stopped(message)),
+            _ if answer.is_stopped => {
+                self.note_answer(old).await?;
+                self.has_stopped = true;
+                Err(ExchangeFailure::new(format!("it has stopped: {message}")))
+            }
             status @ (403 | 404) => {
                 // One that has cosigned this log has seen something, whatever it says now (D209).
                 if self.first.is_restored || self.log.has_cosigned(&self.witness.key) {
@@ -315,10 +292,7 @@ impl Asking {
             422 => Err(ExchangeFailure::new(format!(
                 "it says that this log contradicts what it has seen ({message}): if that is so, the log has forked"
             ))),
-            status => {
-                let reason = format!("it answered with {status}: {message}");
-                Err(ExchangeFailure { reason, status: Some(status), asked_wait: answer.retry_after })
-            }
+            _ => Err(answer.refused("it")),
         }
     }
 

@@ -34,21 +34,13 @@ pub struct ClusterNode {
     /// Whether this node has compared itself with the database.
     has_caught_up: Arc<AtomicBool>,
     max_lag: Duration,
-    database: Database,
+    pub(crate) database: Database,
     _news: NewsReader,
 }
 
-/// A node that is about to start: its store needs the order first.
-#[derive(Debug)]
-pub struct UnstartedNode {
-    pub(crate) database: Database,
-    state: Arc<NodeState>,
-    max_lag: Duration,
-}
-
-impl UnstartedNode {
+impl ClusterNode {
     /// Looks at the database. One that cannot be reached does not keep the node from serving what it has.
-    pub async fn prepare(settings: NodeSettings, name_file: &Path) -> Result<Self, BoxedError> {
+    pub async fn start(settings: NodeSettings, name_file: &Path, clock: &Clock) -> Result<Self, BoxedError> {
         let NodeSettings { database, name, max_lag } = settings;
         let address = database.to_string();
         let database = Database::new(database)?;
@@ -72,7 +64,11 @@ impl UnstartedNode {
             }
             Err(error) => return Err(error.into()),
         }
-        Ok(Self { database, state: NodeState::new(&name), max_lag })
+        let (runtime, state, clock) = (Handle::current(), NodeState::new(&name), clock.clone());
+        let nonces = SharedNonces::start(&runtime, database.clone(), Arc::clone(&state), clock.clone());
+        let (stats, version) = (Arc::clone(nonces.stats()), env!("CARGO_PKG_VERSION"));
+        let news = NewsReader::start(&runtime, database.clone(), Arc::clone(&state), version, stats, clock);
+        Ok(Self { state, nonces, has_caught_up: Arc::default(), max_lag, database, _news: news })
     }
 
     pub fn store_role(&self, clock: &Clock) -> io::Result<StoreRole> {
@@ -80,20 +76,6 @@ impl UnstartedNode {
         Ok(StoreRole::Node(Box::new(order)))
     }
 
-    pub fn start(self, clock: &Clock) -> ClusterNode {
-        let Self { database, state, max_lag } = self;
-        let runtime = Handle::current();
-        let nonces = SharedNonces::start(&runtime, database.clone(), Arc::clone(&state), clock.clone());
-        let version = env!("CARGO_PKG_VERSION");
-        let stats = Arc::clone(nonces.stats());
-        let (node, clock) = (Arc::clone(&state), clock.clone());
-        let news = NewsReader::start(&runtime, database.clone(), node, version, stats, clock);
-        let has_caught_up = Arc::new(AtomicBool::new(false));
-        ClusterNode { state, nonces, has_caught_up, max_lag, database, _news: news }
-    }
-}
-
-impl ClusterNode {
     /// Uses up the nonce of a request that was signed at this time, and waits until this node has every change that was
     /// confirmed before, by whichever node.
     pub async fn accept(&self, nonce: [u8; 16], signed: Timestamp) -> Result<(), ApiError> {
@@ -225,10 +207,7 @@ pub enum ServerRole {
 impl ServerRole {
     /// Refuses signed requests on a mirror, before anything else of them is looked at.
     pub fn check_accepts(&self) -> Result<(), NotTheOrigin> {
-        match self {
-            Self::Single { .. } | Self::Node(_) => Ok(()),
-            Self::Mirror(mirror) => Err(mirror.refuse_signed()),
-        }
+        self.mirror().map_or(Ok(()), |mirror| Err(mirror.refuse_signed()))
     }
 
     /// Checks that requests are judged by the right time, as far as a node can know. A server on its own has only its
@@ -238,10 +217,7 @@ impl ServerRole {
     }
 
     pub fn mirror(&self) -> Option<&MirrorState> {
-        match self {
-            Self::Single { .. } | Self::Node(_) => None,
-            Self::Mirror(mirror) => Some(mirror),
-        }
+        if let Self::Mirror(mirror) = self { Some(mirror) } else { None }
     }
 
     /// Uses up the nonce of a request that was signed at this time. After `Ok` no other request has it, and the newest
@@ -278,10 +254,7 @@ impl ServerRole {
     }
 
     pub fn node(&self) -> Option<&ClusterNode> {
-        match self {
-            Self::Single { .. } | Self::Mirror(_) => None,
-            Self::Node(node) => Some(&**node),
-        }
+        if let Self::Node(node) = self { Some(node) } else { None }
     }
 }
 

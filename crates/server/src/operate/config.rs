@@ -19,7 +19,7 @@ use crate::limits::connections::{ConnectionLimits, ProxyNet, TrustedProxies};
 pub use crate::operate::config::source::{ConfigError, ConfigSource, explain_unknown};
 use crate::operate::config::tables::{
     CommitsTable, ConnectionsTable, DatabaseTable, FetchTable, ForgeTable, LogTable, MirrorTable,
-    RateLimitsTable, Text, TlsTable, explain_forge, parse_address, read_address, read_text, read_texts,
+    RateLimitsTable, TlsTable, explain_forge, parse_address, read_address, read_text, read_texts,
 };
 pub use crate::operate::config::tables::{
     GivenDatabase, LogFormat, LogLevel, LogSettings, NodeSettings, SecurityContact, ServiceLimits,
@@ -244,12 +244,8 @@ impl GivenSettings {
 
     /// Reads the format of log lines from a file that may be wrong elsewhere.
     pub fn find_log_format(path: &Path) -> Option<LogFormat> {
-        #[derive(Deserialize)]
-        struct LogSetting {
-            log_format: Text<LogFormat>,
-        }
-        let text = std::fs::read_to_string(path).ok()?;
-        toml::from_str(&text).map(|found: LogSetting| found.log_format.0).ok()
+        let table: toml::Table = std::fs::read_to_string(path).ok()?.parse().ok()?;
+        table.get("log_format")?.as_str()?.parse().ok()
     }
 }
 

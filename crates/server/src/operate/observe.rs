@@ -10,13 +10,13 @@ use std::io::{IsTerminal as _, Write};
 use std::{fmt::Display, io, panic, panic::PanicHookInfo, sync::Arc, sync::LazyLock, thread, time::Instant};
 
 use countersign_store::machine::clock::uptime_nanos;
-use tracing::{Event, Span, Subscriber, level_filters::LevelFilter, span};
+use tracing::{Event, Span, Subscriber, span};
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::{Layer, registry::LookupSpan, util::SubscriberInitExt as _};
 
 use crate::metrics::named;
 use crate::operate::config::{LogFormat, LogLevel};
-use crate::operate::observe::line::{Around, Fields};
+use crate::operate::observe::line::Fields;
 use crate::operate::observe::writer::{Flow, LineKind, LogQueue, start_writer};
 pub use crate::operate::observe::{line::Style, writer::LogStats, writer::Logging};
 
@@ -28,19 +28,13 @@ static STATS: LazyLock<Arc<LogStats>> = LazyLock::new(Arc::default);
 
 /// Starts logging for this process. A second call changes nothing. Dropping the result writes the lines that wait.
 pub fn start_logging(format: LogFormat, level: LogLevel) -> io::Result<Logging> {
-    let level = match level {
-        LogLevel::Error => LevelFilter::ERROR,
-        LogLevel::Warn => LevelFilter::WARN,
-        LogLevel::Info => LevelFilter::INFO,
-        LogLevel::Debug => LevelFilter::DEBUG,
-    };
     let style = match format {
         LogFormat::Text if io::stderr().is_terminal() => Style::Coloured,
         LogFormat::Text => Style::Text,
         LogFormat::Json => Style::Json,
     };
     let (lines, logging) = log_to(io::stderr(), style, Arc::clone(&STATS))?;
-    if let Err(error) = tracing_subscriber::registry().with(level).with(lines).try_init() {
+    if let Err(error) = tracing_subscriber::registry().with(level.0).with(lines).try_init() {
         tracing::debug!(%error, "logging was started before");
         return Ok(logging);
     }
@@ -111,20 +105,19 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogLines {
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
-        let (kind, now) = (LineKind::of(event), uptime_nanos(Instant::now()));
-        if !self.flow.admits(&kind, now) {
-            self.queue.stats.left_out.add(1);
-            return;
-        }
         let mut fields = Fields::default();
         event.record(&mut fields);
         // Our spans are never nested: the innermost span is the request.
         let span = context.event_span(event);
         let extensions = span.as_ref().map(|span| span.extensions());
         let around = span.as_ref().zip(extensions.as_ref().and_then(|extensions| extensions.get::<Fields>()));
-        let around = around.map(|(span, fields)| Around { name: span.name(), fields });
+        let around = around.map(|(span, fields)| (span.name(), fields));
         let text = line::write(self.style, *event.metadata().level(), around, &fields);
-        self.flow.charge(&kind, text.len(), &fields.message, now);
-        self.queue.put(text);
+        let (kind, now) = (LineKind::of(event), uptime_nanos(Instant::now()));
+        if self.flow.admit(&kind, text.len(), &fields.message, now) {
+            self.queue.put(text);
+        } else {
+            self.queue.stats.left_out.add(1);
+        }
     }
 }

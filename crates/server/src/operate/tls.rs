@@ -1,6 +1,6 @@
 //! TLS for servers without a proxy. Certificate and key come from files; the operator can have them read again.
 
-use std::{net::IpAddr, path::Path, path::PathBuf, sync::Arc, time::Duration};
+use std::{net::IpAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 use countersign_cluster::tls::MachineTime;
@@ -9,6 +9,8 @@ use rustls::{ServerConfig, crypto::ring::default_provider, version::TLS12, versi
 use thiserror::Error;
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
+
+use crate::follow::background::BoxedError;
 
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -21,26 +23,12 @@ pub struct TlsFiles {
 }
 
 #[derive(Debug, Error)]
-pub enum TlsError {
-    #[error("cannot read the {what} file {path}. It must be readable PEM")]
-    Read { what: &'static str, path: PathBuf, source: PemError },
-    #[error(
-        "the certificate file {path} has no certificate. It must be PEM with lines `-----BEGIN CERTIFICATE-----`"
-    )]
-    NoCertificate { path: PathBuf },
-    #[error("the certificate in {cert} cannot be used with the key in {key}. Do they belong together?")]
-    Unusable { cert: PathBuf, key: PathBuf, source: rustls::Error },
-}
-
-impl TlsError {
+#[error("{text}")]
+pub struct TlsError {
+    text: String,
     /// The file that is wrong.
-    pub fn path(&self) -> &Path {
-        match self {
-            Self::Read { path, .. } | Self::NoCertificate { path } | Self::Unusable { cert: path, .. } => {
-                path
-            }
-        }
-    }
+    pub path: PathBuf,
+    source: Option<BoxedError>,
 }
 
 #[derive(Debug)]
@@ -77,17 +65,26 @@ impl Tls {
 
 fn read_config(files: &TlsFiles) -> Result<Arc<ServerConfig>, TlsError> {
     let TlsFiles { cert, key } = files;
-    let unreadable = |what, path: &PathBuf| {
-        let path = path.clone();
-        move |source| TlsError::Read { what, path, source }
+    let (shown_cert, shown_key) = (cert.display(), key.display());
+    let unreadable = |what, path: &PathBuf, error: PemError| {
+        let text = format!("cannot read the {what} file {}. It must be readable PEM", path.display());
+        TlsError { text, path: path.clone(), source: Some(error.into()) }
     };
     let chain = CertificateDer::pem_file_iter(cert).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    let chain = chain.map_err(unreadable("certificate", cert))?;
+    let chain = chain.map_err(|error| unreadable("certificate", cert, error))?;
     if chain.is_empty() {
-        return Err(TlsError::NoCertificate { path: cert.clone() });
+        let text = format!(
+            "the certificate file {shown_cert} has no certificate. It must be PEM with lines `-----BEGIN CERTIFICATE-----`"
+        );
+        return Err(TlsError { text, path: cert.clone(), source: None });
     }
-    let secret = PrivateKeyDer::from_pem_file(key).map_err(unreadable("key", key))?;
-    let unusable = |source| TlsError::Unusable { cert: cert.clone(), key: key.clone(), source };
+    let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable("key", key, error))?;
+    let unusable = |error: rustls::Error| {
+        let text = format!(
+            "the certificate in {shown_cert} cannot be used with the key in {shown_key}. Do they belong together?"
+        );
+        TlsError { text, path: cert.clone(), source: Some(error.into()) }
+    };
     let builder = ServerConfig::builder_with_details(Arc::new(default_provider()), Arc::new(MachineTime));
     let builder = builder.with_protocol_versions(&[&TLS13, &TLS12]).map_err(unusable)?;
     let mut config = builder.with_no_client_auth().with_single_cert(chain, secret).map_err(unusable)?;

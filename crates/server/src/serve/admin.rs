@@ -17,7 +17,6 @@ use tokio::{task::JoinSet, task::spawn_blocking};
 
 use crate::follow::{background::BoxedError, mirror::MirrorState};
 use crate::http::blocks::{BlockError, BlockedThing, Blocks};
-use crate::limits::semaphore::{Claimant, FairSemaphore, SemaphoreRules};
 use crate::{api::state::App, nodes::log_summary::LogSummary, operate::disk_space::DiskSpace};
 
 /// The operator needs one at a time.
@@ -66,7 +65,7 @@ pub(crate) fn bind(path: &Path) -> io::Result<UnixListener> {
 
 /// Answers until it is told to stop.
 pub(crate) async fn serve(listener: UnixListener, app: App, mut stopped: watch::Receiver<bool>) {
-    let (permits, mut open) = (FairSemaphore::new(SemaphoreRules::of(MAX_CONNECTIONS)), JoinSet::new());
+    let mut open = JoinSet::new();
     loop {
         let accepted = tokio::select! {
             _ = stopped.wait_for(|stop| *stop) => break,
@@ -77,13 +76,14 @@ pub(crate) async fn serve(listener: UnixListener, app: App, mut stopped: watch::
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        let Ok(permit) = permits.try_take(Claimant::default()) else { continue };
+        if open.len() >= MAX_CONNECTIONS {
+            continue;
+        }
         let app = app.clone();
         open.spawn(async move {
             if let Ok(Err(error)) = timeout(MAX_TIME, converse(stream, &app)).await {
                 tracing::debug!(%error, "a connection of the operator ended early");
             }
-            drop(permit);
         });
     }
     // The lock is still ours, so the socket is as well.

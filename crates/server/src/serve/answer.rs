@@ -13,10 +13,10 @@ use tokio::{runtime::Handle, task::JoinSet};
 use tracing::{Instrument as _, Span, field::Empty};
 
 use crate::http::{error::ApiError, error::LoggedReason, request::check_host, request::new_request_id};
-use crate::limits::connections::{RequestSender, TrustedProxies};
+use crate::limits::connections::{Connections, RequestSender, TrustedProxies};
 use crate::limits::{Limiter, MeteredClient, client_wait::ClientWait};
 use crate::metrics::{RequestKind, RequestKinds, Requests, Severity};
-use crate::serve::due::DueRotations;
+use crate::{operate::tls::Tls, serve::due::DueRotations};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static(wire::HEADER_REQUEST_ID);
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
@@ -33,9 +33,11 @@ pub trait Read: Fn(RequestHead<'_>) -> Option<Response> + Clone + Send + Sync + 
 
 impl<R: Fn(RequestHead<'_>) -> Option<Response> + Clone + Send + Sync + 'static> Read for R {}
 
-/// What answers the requests on a listener.
+/// What accepts connections on a listener, and answers their requests.
 #[derive(Debug)]
 pub struct Service<R> {
+    pub connections: Arc<Connections>,
+    pub tls: Option<Arc<Tls>>,
     pub router: Router,
     /// Asked before the router.
     pub read: R,
@@ -59,8 +61,6 @@ pub struct ConnectionContext<R> {
     /// Whether the peer is a trusted proxy. If so, the client is the one that the proxy names.
     pub is_proxy: bool,
     pub client_wait: Arc<ClientWait>,
-    /// The number of the connection.
-    pub number: u64,
 }
 
 impl<R> ConnectionContext<R> {
@@ -82,7 +82,7 @@ pub(crate) async fn answer<R: Read>(
 ) -> Response {
     context.service.due.settle().await;
     let id = new_request_id();
-    let (method, uri) = (request.method(), request.uri());
+    let (method, uri) = (&request.method().clone(), &request.uri().clone());
     let kind = context.service.kinds.kind_of(uri.path());
     // Reads are many and change nothing. They are logged only at debug level, or when they fail.
     let is_read = method.is_safe();
@@ -118,21 +118,15 @@ pub(crate) async fn answer<R: Read>(
             Err(refused) => Some(refused.into_response()),
         });
     let mut response = match span.in_scope(|| catch_unwind(ask)).unwrap_or_else(|_| Some(panicked())) {
-        Some(mut response) => {
-            let asked = Asked { id: &id, method, uri, address, is_plain_read };
-            asked.finish(context, span, kind, started.elapsed(), &mut response);
-            response
-        }
+        Some(response) => response,
         None => {
-            let (method, uri) = (&method.clone(), &uri.clone());
             let client_wait = Some(Arc::clone(&context.client_wait));
             let sender = RequestSender { client: client.cloned(), client_wait };
-            let mut response = answer_routed(&context.service, request, sender, &span).await;
-            let asked = Asked { id: &id, method, uri, address, is_plain_read };
-            asked.finish(context, span, kind, started.elapsed(), &mut response);
-            response
+            answer_routed(&context.service, request, sender, &span).await
         }
     };
+    let asked = Asked { id: &id, method, uri, address, is_plain_read };
+    asked.finish(&context.service.requests, span, kind, started.elapsed(), &mut response);
     complete(&mut response, id);
     response
 }
@@ -180,7 +174,7 @@ async fn answer_routed<R: Read>(
 
 /// The panic itself was logged where it happened.
 fn panicked() -> Response {
-    ApiError::PANICKED.into_response()
+    ApiError::from(ApiError::PANICKED).into_response()
 }
 
 /// A request, as its log line names it.
@@ -194,16 +188,16 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     /// Counts and logs the answer: one line for each request.
-    fn finish<R>(
+    fn finish(
         &self,
-        context: &ConnectionContext<R>,
+        requests: &Requests,
         span: Span,
         kind: RequestKind,
         took: Duration,
         response: &mut Response,
     ) {
-        let (status, requests) = (response.status(), &context.service.requests);
-        requests.record(context.number, kind, status, took);
+        let status = response.status();
+        requests.record(kind, status, took);
         let told = response.extensions_mut().remove::<LoggedReason>();
         let severity = told.as_ref().map(|told| told.severity);
         if let Some(Severity::Upstream(fault)) = severity {

@@ -3,26 +3,22 @@
 pub mod stream;
 
 use std::net::{IpAddr, SocketAddr};
-use std::pin::{Pin, pin};
-use std::sync::{Arc, mpsc};
-use std::task::{Context, Poll};
-use std::{convert::Infallible, io, num::NonZero, thread, time::Duration, time::Instant};
+use std::{convert::Infallible, io, pin::pin, sync::Arc, thread, time::Duration, time::Instant};
 
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::to_bytes;
 use axum::response::{IntoResponse as _, Response};
 use countersign_api::error_code::ErrorCode;
-use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
-use hyper::{Request, server::conn::http1, service::service_fn};
+use http_body_util::BodyExt as _;
+use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::{runtime::Builder, runtime::Handle, sync::oneshot, sync::watch, task::JoinHandle, task::JoinSet};
 
-use crate::http::{error::ApiError, request::new_request_id};
-use crate::limits::{connections::Admitted, connections::Connections, network_of};
+use crate::http::{error::ApiError, request::new_request_id, sending::processors};
+use crate::limits::{client_wait::OnDrop, connections::Admitted, network_of};
 use crate::serve::answer::{ConnectionContext, Read, Service, answer, complete};
-use crate::serve::listen::stream::Stream;
-use crate::{metrics::RequestKind, operate::tls::Tls};
+use crate::{metrics::RequestKind, serve::listen::stream::Stream};
 
 /// The pause after a failed accept, which mostly means a lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -39,20 +35,11 @@ pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Decides which connections the server admits, and how.
-#[derive(Debug)]
-pub struct Gate {
-    pub connections: Arc<Connections>,
-    pub tls: Option<Arc<Tls>>,
-    /// The threads that serve the connections.
-    pub lanes: Lanes,
-}
-
 /// Serves until `stopped` holds true or its sender is gone. Then finishes the requests under way.
 pub async fn serve<R: Read>(
     listener: TcpListener,
     service: Service<R>,
-    gate: Gate,
+    lanes: Lanes,
     mut stopped: watch::Receiver<bool>,
 ) {
     let service = Arc::new(service);
@@ -64,18 +51,10 @@ pub async fn serve<R: Read>(
             accepted = accept(&listener) => accepted,
         };
         let Some((stream, peer)) = accepted else { continue };
-        let is_proxy = service.proxies.contains(peer.ip());
-        let counted = (!is_proxy).then(|| network_of(peer.ip()));
-        let Some(admitted) = gate.connections.admit(counted, Instant::now()) else { continue };
-        let connection = Connection {
-            admitted,
-            peer: peer.ip(),
-            is_proxy,
-            tls: gate.tls.clone(),
-            connections: Arc::clone(&gate.connections),
-            ending: ending.clone(),
-        };
-        let served = gate.lanes.spawn(stream, |stream| connection.run(stream, Arc::clone(&service)));
+        let counted = (!service.proxies.contains(peer)).then(|| network_of(peer));
+        let Some(admitted) = service.connections.admit(counted, Instant::now()) else { continue };
+        let (service, ending) = (Arc::clone(&service), ending.clone());
+        let served = lanes.spawn(stream, |stream| serve_client(stream, peer, service, admitted, ending));
         if let Err(error) = served {
             pause_after(&error, "a connection could not be served").await;
         }
@@ -85,14 +64,14 @@ pub async fn serve<R: Read>(
     end.closed().await;
 }
 
-async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
+async fn accept(listener: &TcpListener) -> Option<(TcpStream, IpAddr)> {
     match listener.accept().await {
         Ok((stream, peer)) => {
             // Small answers must not wait for more data.
             if let Err(error) = stream.set_nodelay(true) {
                 tracing::debug!(%error, "cannot set TCP_NODELAY");
             }
-            Some((stream, peer))
+            Some((stream, peer.ip()))
         }
         Err(error) => {
             pause_after(&error, "a connection could not be accepted").await;
@@ -106,87 +85,44 @@ async fn pause_after(error: &io::Error, what: &str) {
     tokio::time::sleep(PAUSE).await;
 }
 
-struct Connection {
-    admitted: Admitted,
+/// Serves a connection until its client or the server ends it. `ending` holds true when the server stops.
+async fn serve_client<R: Read>(
+    stream: TcpStream,
     peer: IpAddr,
-    is_proxy: bool,
-    tls: Option<Arc<Tls>>,
-    connections: Arc<Connections>,
-    /// Holds true when the server stops.
-    ending: watch::Receiver<bool>,
-}
-
-impl Connection {
-    async fn run<R: Read>(self, stream: TcpStream, service: Arc<Service<R>>) {
-        let Self { admitted, peer, is_proxy, tls, connections, mut ending } = self;
-        let client = service.limiter.as_ref().map(|limiter| limiter.client(peer));
-        // A handshake costs more than most answers.
-        let charged = client.as_ref().filter(|_| tls.is_some() && !is_proxy);
-        if charged.is_some_and(|client| client.charge_request(Instant::now()).is_err()) {
-            return;
-        }
-        let client_wait = Arc::clone(&admitted.client_wait);
-        let context =
-            ConnectionContext { service, peer, client, is_proxy, client_wait, number: admitted.number };
-        let heads = Arc::clone(&connections);
-        let serving = async move {
-            match tls {
-                None => serve_stream(stream, context, heads, ending).await,
-                Some(tls) => {
-                    let stream = tokio::select! {
-                        stream = tls.accept(stream, peer) => stream,
-                        // No request has come yet, so there is nothing to finish.
-                        _ = ending.wait_for(|ends| *ends) => None,
-                    };
-                    if let Some(stream) = stream {
-                        serve_stream(stream, context, heads, ending).await;
-                    }
-                }
-            }
+    service: Arc<Service<R>>,
+    admitted: Admitted,
+    mut ending: watch::Receiver<bool>,
+) {
+    let (connections, tls) = (Arc::clone(&service.connections), service.tls.clone());
+    let is_proxy = service.proxies.contains(peer);
+    let client = service.limiter.as_ref().map(|limiter| limiter.client(peer));
+    // A handshake costs more than most answers.
+    let charged = client.as_ref().filter(|_| tls.is_some() && !is_proxy);
+    if charged.is_some_and(|client| client.charge_request(Instant::now()).is_err()) {
+        return;
+    }
+    let client_wait = Arc::clone(&admitted.client_wait);
+    let context = ConnectionContext { service, peer, client, is_proxy, client_wait };
+    let serving = async move {
+        let Some(tls) = tls else { return serve_stream(stream, context, ending).await };
+        let stream = tokio::select! {
+            stream = tls.accept(stream, peer) => stream,
+            // No request has come yet, so there is nothing to finish.
+            _ = ending.wait_for(|ends| *ends) => None,
         };
-        // A task of its own, so that events on the stream wake nothing else.
-        let mut served = JoinSet::new();
-        served.spawn(serving);
-        tokio::select! {
-            _ = served.join_next() => {}
-            dropped = admitted.client_wait.run_out() => {
-                tracing::debug!(%peer, ?dropped, "ended a connection that waited for its client");
-                connections.note_dropped(dropped);
-            }
+        if let Some(stream) = stream {
+            serve_stream(stream, context, ending).await;
         }
-    }
-}
-
-/// Notes its own end, when hyper has the whole answer. It takes over its request's reference to the context and so
-/// needs no other.
-struct AnswerBody<R> {
-    body: Body,
-    context: Arc<ConnectionContext<R>>,
-}
-
-impl<R> HttpBody for AnswerBody<R> {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-impl<R> Drop for AnswerBody<R> {
-    fn drop(&mut self) {
-        self.context.client_wait.note_written();
+    };
+    // A task of its own, so that events on the stream wake nothing else.
+    let mut served = JoinSet::new();
+    served.spawn(serving);
+    tokio::select! {
+        _ = served.join_next() => {}
+        dropped = admitted.client_wait.run_out() => {
+            tracing::debug!(%peer, ?dropped, "ended a connection that waited for its client");
+            connections.note_dropped(dropped);
+        }
     }
 }
 
@@ -194,11 +130,11 @@ impl<R> Drop for AnswerBody<R> {
 pub async fn serve_stream<R: Read>(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     context: ConnectionContext<R>,
-    connections: Arc<Connections>,
     mut ending: watch::Receiver<bool>,
 ) {
     // Not the context: nothing of the application may outlive what `ending` counts.
-    let (requests, number) = (Arc::clone(&context.service.requests), context.number);
+    let requests = Arc::clone(&context.service.requests);
+    let connections = Arc::clone(&context.service.connections);
     let mut stream = TokioIo::new(Stream::new(stream, Arc::clone(&context.client_wait), connections));
     // One reference count for each connection. If all threads shared one, they would wait for each other's caches.
     let context = Arc::new(context);
@@ -211,7 +147,13 @@ pub async fn serve_stream<R: Read>(
                 let _answering = context.client_wait.pause();
                 answer(&context, request, now).await
             };
-            Ok::<_, Infallible>(response.map(|body| AnswerBody { body, context }))
+            // Hyper drops the body when it has all of it.
+            let written = OnDrop(move || context.client_wait.note_written());
+            let note_end = move |error: axum::Error| {
+                let _ = &written;
+                error
+            };
+            Ok::<_, Infallible>(response.map(|body| body.map_err(note_end)))
         }
     });
     let mut http = http1::Builder::new();
@@ -237,7 +179,7 @@ pub async fn serve_stream<R: Read>(
     let Err(error) = served else { return };
     tracing::debug!(%error, "a connection ended early");
     if let Some(refusal) = find_refusal(&error) {
-        requests.record(number, RequestKind::OTHER, refusal.status(), Duration::ZERO);
+        requests.record(RequestKind::OTHER, refusal.status(), Duration::ZERO);
         if let Some(stream) = stream.into_inner().into_unanswered() {
             send_refusal(stream, refusal).await;
         }
@@ -317,7 +259,7 @@ struct Lane {
 impl Lanes {
     /// One for each processor.
     pub fn start() -> io::Result<Self> {
-        Self::start_some(thread::available_parallelism().map_or(1, NonZero::get))
+        Self::start_some(processors())
     }
 
     pub fn start_some(count: usize) -> io::Result<Self> {
@@ -350,24 +292,18 @@ impl Lanes {
 impl Lane {
     fn start(number: usize) -> io::Result<Self> {
         let (running, ended) = oneshot::channel();
-        let (started, start) = mpsc::channel();
         let mut builder = Builder::new_current_thread();
         builder.enable_io().enable_time();
         // New connections, and answers that other threads made, take turns with requests that this thread answers
         // alone. Else they get one turn in 31, and a flood that is refused here would hold up the pages of others.
         builder.global_queue_interval(2);
-        let serve = move || match builder.build() {
-            Ok(runtime) => {
-                let _ = started.send(Ok(runtime.handle().clone()));
-                // It never sends; it ends.
-                let _ = runtime.block_on(ended);
-            }
-            Err(error) => {
-                let _ = started.send(Err(error));
-            }
+        let lane = builder.build()?;
+        let runtime = lane.handle().clone();
+        let serve = move || {
+            // It never sends; it ends.
+            let _ = lane.block_on(ended);
         };
         thread::Builder::new().name(format!("connections-{number}")).spawn(serve)?;
-        let runtime = start.recv().map_err(io::Error::other)??;
         Ok(Self { runtime, _running: Some(running) })
     }
 }

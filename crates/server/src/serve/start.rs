@@ -13,13 +13,13 @@ use crate::api::{state, state::App};
 use crate::follow::background::{Background, BoxedError, Rounds};
 use crate::follow::mirror::{HistoryCopier, LogCopier};
 use crate::follow::network::ListReader;
-use crate::follow::witness::{WatchParts, Watcher, WitnessSettings};
+use crate::follow::witness::{Watcher, WitnessSettings};
 use crate::limits::connections::{ConnectionLimits, Connections, TrustedProxies};
-use crate::nodes::asking::{AskedWitness, AskedWitnesses, is_restored};
+use crate::nodes::asking::{AskedWitness, is_restored, start_asking};
 use crate::nodes::node::ServerRole;
 use crate::operate::{config::Settings, disk_space, tls::Tls, tls::TlsError};
 use crate::serve::answer::{RequestHead, Service, http_date};
-use crate::serve::listen::{Gate, Lanes};
+use crate::serve::listen::Lanes;
 use crate::serve::start::opening::{Opened, no_threads};
 use crate::serve::{admin, due, due::DueRotations, listen, table, table::answer_read};
 
@@ -39,15 +39,13 @@ pub struct Running {
     tls: Option<Arc<Tls>>,
     main: Background,
     metrics: Option<Background>,
-    webhooks: Vec<Background>,
-    catalogue: Rounds,
-    disk: Rounds,
-    due: Rounds,
+    /// Send webhooks, ask witnesses, or do the work of one. They end before the log does.
+    before_log: Vec<Background>,
+    /// Look after the catalogue, the disk, and signers that are due.
+    rounds: [Rounds; 3],
+    /// Follow the order or the origin, and answer the operator. They end last.
+    last: Vec<Background>,
     rotations: DueRotations,
-    following: Option<Background>,
-    /// Asks witnesses, or is the work of one.
-    witnessing: Vec<Background>,
-    admin: Option<Background>,
     /// Counts how often the operator has asked to read lists of logs again.
     lists: watch::Sender<u64>,
 }
@@ -102,23 +100,19 @@ impl Running {
 
     async fn stop_parts(self) -> io::Result<()> {
         self.main.stop().await?;
-        futures_util::future::try_join_all(self.webhooks.into_iter().map(Background::stop)).await?;
-        futures_util::future::try_join_all(self.witnessing.into_iter().map(Background::stop)).await?;
+        futures_util::future::try_join_all(self.before_log.into_iter().map(Background::stop)).await?;
         if let Some(log) = self.app.log.get().cloned() {
             // Its thread may be reading, or wait for its key's agent.
             tokio::task::spawn_blocking(move || log.stop()).await.map_err(io::Error::other)?;
         }
         self.app.catalogue.stop();
-        self.catalogue.stop().await?;
-        self.disk.stop().await?;
-        self.due.stop().await?;
-        for part in [self.following, self.admin].into_iter().flatten() {
+        for rounds in self.rounds {
+            rounds.stop().await?;
+        }
+        for part in self.last.into_iter().chain(self.metrics) {
             part.stop().await?;
         }
-        match self.metrics {
-            Some(metrics) => metrics.stop().await,
-            None => Ok(()),
-        }
+        Ok(())
     }
 }
 
@@ -139,20 +133,24 @@ async fn open_and_serve(settings: Settings, clock: Clock) -> Result<Running, Box
     let (metrics, metrics_address) = settings.metrics_listen.map(bind).transpose()?.unzip();
     let rotations = DueRotations::of(&app);
     let lists = watch::Sender::default();
+    let following = start_following(&app, clock.clone())?;
+    let admin =
+        admin.map(|listener| Background::start(|stopped| admin::serve(listener, app.clone(), stopped)));
+    let mut before_log = webhooks.start(&app.store, &clock, &app.upstream.fetcher);
+    before_log.extend(start_witnessing(&app, asked, settings.witness, &lists)?);
+    let start_rounds = || -> io::Result<_> {
+        let due = due::watch(rotations.clone(), Handle::current())?;
+        Ok([state::follow(&app.catalogue)?, disk_space::watch(settings.data_dir)?, due])
+    };
     Ok(Running {
         address,
         metrics_address,
         main: serve_main(&app, main, tls.clone(), settings.trusted_proxies, &rotations)?,
         metrics: metrics.map(|listener| serve_metrics(&app, listener)),
-        webhooks: webhooks.work(&app.store, &clock, &app.upstream.fetcher).map(Background::start).collect(),
-        catalogue: state::follow(&app.catalogue).map_err(no_threads)?,
-        disk: disk_space::watch(settings.data_dir).map_err(no_threads)?,
-        due: due::watch(rotations.clone(), Handle::current()).map_err(no_threads)?,
-        following: start_following(&app, clock)?,
-        witnessing: start_witnessing(&app, asked, settings.witness, &lists)?,
+        before_log,
+        rounds: start_rounds().map_err(no_threads)?,
+        last: following.into_iter().chain(admin).collect(),
         lists,
-        admin: admin
-            .map(|listener| Background::start(|stopped| admin::serve(listener, app.clone(), stopped))),
         rotations,
         tls,
         app,
@@ -182,6 +180,8 @@ fn serve_main(
 ) -> Result<Background, BoxedError> {
     let reader = app.clone();
     let service = Service {
+        connections: Arc::clone(&app.connections),
+        tls,
         router: table::build(app.clone()),
         read: move |head: RequestHead<'_>| answer_read(&reader, head),
         kinds: table::kinds(),
@@ -191,13 +191,14 @@ fn serve_main(
         due: due.clone(),
         workers: Handle::current(),
     };
-    let gate =
-        Gate { connections: Arc::clone(&app.connections), tls, lanes: Lanes::start().map_err(no_threads)? };
-    Ok(Background::start(|stopped| listen::serve(listener, service, gate, stopped)))
+    let lanes = Lanes::start().map_err(no_threads)?;
+    Ok(Background::start(|stopped| listen::serve(listener, service, lanes, stopped)))
 }
 
 fn serve_metrics(app: &App, listener: TcpListener) -> Background {
     let service = Service {
+        connections: Arc::new(Connections::new(METRICS_CONNECTIONS)),
+        tls: None,
         router: table::build_metrics(app.clone()),
         read: |_: RequestHead<'_>| None,
         kinds: table::kinds(),
@@ -208,12 +209,7 @@ fn serve_metrics(app: &App, listener: TcpListener) -> Background {
         due: DueRotations::default(),
         workers: Handle::current(),
     };
-    let gate = Gate {
-        connections: Arc::new(Connections::new(METRICS_CONNECTIONS)),
-        tls: None,
-        lanes: Lanes::shared(),
-    };
-    Background::start(|stopped| listen::serve(listener, service, gate, stopped))
+    Background::start(|stopped| listen::serve(listener, service, Lanes::shared(), stopped))
 }
 
 /// Opens the socket of the operator. Without it the server works, but its operator has to stop it for changes.
@@ -253,23 +249,15 @@ fn start_witnessing(
     let mut witnessing = Vec::new();
     if let (Some(log), Some(asked)) = (app.log.get(), asked) {
         let (stats, is_restored) = (app.cosigning.clone(), is_restored(&app.role, app.now()));
-        let asking = AskedWitnesses::new(log, asked, stats, is_restored, app.clock.clone())?;
-        witnessing.push(Background::start(|stop| asking.run(stop)));
+        witnessing.push(start_asking(log, asked, stats, is_restored, app.clock.clone())?);
     }
     if let (Some(witness), Some(settings), Some(mirror)) = (&app.witness, watching, app.role.mirror()) {
         for source in settings.lists.clone() {
             let reader = ListReader::new(Arc::clone(witness), source, lists.subscribe())?;
             witnessing.push(Background::start(|stop| reader.run(stop)));
         }
-        let watcher = Watcher::new(WatchParts {
-            witness: Arc::clone(witness),
-            settings,
-            origin: mirror.origin.clone(),
-            store: Arc::clone(&app.store),
-            // For files that can be deleted.
-            dir: app.store.data_dir.witness().join("replay"),
-            clock: app.clock.clone(),
-        })?;
+        let (witness, store) = (Arc::clone(witness), Arc::clone(&app.store));
+        let watcher = Watcher::new(witness, settings, mirror.origin.clone(), store, app.clock.clone())?;
         witnessing.push(Background::start(|stop| watcher.run(stop)));
     }
     // A witness derives the log already, and need not be asked for it.

@@ -84,6 +84,6 @@ pub fn answer_read(app: &App, head: RequestHead<'_>) -> Option<Response> {
 /// Errors outside the handlers get the same answers.
 pub fn with_common_answers<S: Clone + Send + Sync + 'static>(routes: Router<S>) -> Router<S> {
     routes
-        .fallback(async || ApiError::NO_SUCH_ROUTE)
-        .method_not_allowed_fallback(async || ApiError::WRONG_METHOD)
+        .fallback(async || ApiError::from(ApiError::NO_SUCH_ROUTE))
+        .method_not_allowed_fallback(async || ApiError::from(ApiError::WRONG_METHOD))
 }

@@ -164,7 +164,7 @@ fn look_at_certificate(files: TlsFiles, source: Option<&ConfigSource>, report: &
     match Tls::read(files) {
         Ok(_) => report.say("certificate", format!("{cert}, key {key}")),
         Err(error) => {
-            report.blame_file(&error, source.and_then(|source| source.line_of("tls", error.path())));
+            report.blame_file(&error, source.and_then(|source| source.line_of("tls", &error.path)));
         }
     }
 }

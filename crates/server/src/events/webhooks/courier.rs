@@ -1,6 +1,6 @@
 //! The task of one webhook: reads commits, sends the events that pass its filters, and remembers its progress.
 
-use std::{convert::Infallible, pin::Pin, sync::Arc, time::Duration};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header::CONTENT_TYPE};
 use countersign_api::event::{Event, EventFilter};
@@ -45,22 +45,18 @@ pub(crate) struct LoggedOnce {
     is_unrecorded: bool,
 }
 
-pub(crate) type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
-
 struct Stopped;
 
 impl Courier {
-    pub(crate) fn start(mut self) -> Work {
-        Box::pin(async move {
-            if let Err(error) = self.fetcher.check_target(&self.webhook.url) {
-                tracing::warn!(webhook = %self.webhook.name, %error, "nothing of this webhook will be delivered");
-            }
-            let Err(Stopped) = match self.turns.take() {
-                Some(turns) => self.take_turns(turns).await,
-                None => self.deliver_all().await,
-            };
-            self.record().await;
-        })
+    pub(crate) async fn run(mut self) {
+        if let Err(error) = self.fetcher.check_target(&self.webhook.url) {
+            tracing::warn!(webhook = %self.webhook.name, %error, "nothing of this webhook will be delivered");
+        }
+        let Err(Stopped) = match self.turns.take() {
+            Some(turns) => self.take_turns(turns).await,
+            None => self.deliver_all().await,
+        };
+        self.record().await;
     }
 
     async fn deliver_all(&mut self) -> Result<Infallible, Stopped> {

@@ -5,7 +5,6 @@ use std::{fmt, sync::atomic::AtomicBool, sync::atomic::AtomicI64, sync::atomic::
 use countersign_api::event::EventFilter;
 use countersign_core::values::digest::Sha256;
 use ring::hmac;
-use thiserror::Error;
 use url::Url;
 
 use crate::{follow::background::Retries, metrics::Counter, metrics::named};
@@ -28,22 +27,17 @@ pub struct Webhook {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WebhookName(String);
 
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error(
-    "a name is 1 to {MAX_NAME_BYTES} small letters, digits, `-` and `_`, and begins with a letter or digit"
-)]
-pub struct WebhookNameError;
-
 impl WebhookName {
-    pub fn parse(text: &str) -> Result<Self, WebhookNameError> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         let begins_well = text.bytes().next().is_some_and(is_plain);
         let goes_on_well = text.bytes().all(|byte| is_plain(byte) || matches!(byte, b'-' | b'_'));
         if begins_well && goes_on_well && text.len() <= MAX_NAME_BYTES {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(WebhookNameError)
+            return Ok(Self(text.to_owned()));
         }
+        Err(format!(
+            "a name is 1 to {MAX_NAME_BYTES} small letters, digits, `-` and `_`, and begins with a letter or digit"
+        ))
     }
 
     pub fn as_str(&self) -> &str {
@@ -65,14 +59,11 @@ pub const MIN_SECRET_BYTES: usize = 16;
 #[derive(Clone)]
 pub struct Secret(hmac::Key);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("the secret is shorter than {MIN_SECRET_BYTES} bytes: make one with `openssl rand -hex 32`")]
-pub struct ShortSecret;
-
 impl Secret {
-    pub fn new(bytes: &[u8]) -> Result<Self, ShortSecret> {
+    pub fn new(bytes: &[u8]) -> Result<Self, String> {
         if bytes.len() < MIN_SECRET_BYTES {
-            return Err(ShortSecret);
+            let hint = "make one with `openssl rand -hex 32`";
+            return Err(format!("the secret is shorter than {MIN_SECRET_BYTES} bytes: {hint}"));
         }
         Ok(Self(hmac::Key::new(hmac::HMAC_SHA256, bytes)))
     }

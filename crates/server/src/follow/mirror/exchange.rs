@@ -11,7 +11,6 @@ use countersign_forge::{https::SetupError, url::parse_bare_url};
 use countersign_store::ObjectId;
 use countersign_store::journal::{JournalEntry, read::JournalError, read::JournalReader};
 use reqwest::{Client, Response, StatusCode, header::CONTENT_TYPE};
-use thiserror::Error;
 use tokio::time::timeout;
 
 use crate::follow::outgoing::{
@@ -46,20 +45,6 @@ pub(crate) struct JournalAnswer {
     pub(crate) newest: Option<ObjectId>,
 }
 
-/// Why there is no journal, or no more of it. Neither says that the origin lies.
-#[derive(Debug)]
-pub(crate) enum AskError {
-    /// The origin does not know this commit.
-    UnknownCommit(ObjectId),
-    Failed(ExchangeFailure),
-}
-
-impl From<ExchangeFailure> for AskError {
-    fn from(failure: ExchangeFailure) -> Self {
-        Self::Failed(failure)
-    }
-}
-
 pub(crate) fn unreadable_journal(error: JournalError) -> ExchangeFailure {
     ExchangeFailure::caused("the origin's journal cannot be read", &error)
 }
@@ -70,32 +55,43 @@ impl JournalClient {
         Ok(Self { http: direct_client()?, address, wait, stall: wait + wait })
     }
 
-    /// What came after this commit. The origin waits for new ones if there are none.
-    pub(crate) async fn wait_after(&self, commit: Option<ObjectId>) -> Result<JournalAnswer, AskError> {
+    /// What came after this commit; `None` if the origin does not know it. The origin waits for new ones if there are none.
+    pub(crate) async fn wait_after(
+        &self,
+        commit: Option<ObjectId>,
+    ) -> Result<Option<JournalAnswer>, ExchangeFailure> {
         self.ask(commit, self.wait.as_secs()).await
     }
 
-    /// The first commit after this one, as the origin names it; `None` if this is its newest one.
-    pub(crate) async fn next_after(&self, commit: Option<ObjectId>) -> Result<Option<ObjectId>, AskError> {
-        let mut answer = self.ask(commit, 0).await?;
+    /// The first commit after this one, as the origin names it, or `Some(None)` if this is its newest one; `None` if the
+    /// origin does not know this one.
+    pub(crate) async fn next_after(
+        &self,
+        commit: Option<ObjectId>,
+    ) -> Result<Option<Option<ObjectId>>, ExchangeFailure> {
+        let Some(mut answer) = self.ask(commit, 0).await? else { return Ok(None) };
         let mut reader = JournalReader::default();
         loop {
             if let Some(JournalEntry { id, .. }) = reader.next().map_err(unreadable_journal)? {
-                return Ok(Some(id));
+                return Ok(Some(Some(id)));
             }
             match answer.chunk().await? {
                 Some(bytes) => reader.push(&bytes),
-                None => return Ok(reader.finish().map(|()| None).map_err(unreadable_journal)?),
+                None => return reader.finish().map(|()| Some(None)).map_err(unreadable_journal),
             }
         }
     }
 
-    async fn ask(&self, commit: Option<ObjectId>, wait_seconds: u64) -> Result<JournalAnswer, AskError> {
+    async fn ask(
+        &self,
+        commit: Option<ObjectId>,
+        wait_seconds: u64,
+    ) -> Result<Option<JournalAnswer>, ExchangeFailure> {
         let asked = self.http.get(self.address.journal_after(commit, wait_seconds)).send();
         let response = within(self.stall, asked).await?;
         let status = response.status();
         if status != StatusCode::OK {
-            return Err(self.explain(response, commit).await);
+            return self.explain(response, commit).await;
         }
         let kind = response.headers().get(CONTENT_TYPE).map(|kind| String::from_utf8_lossy(kind.as_bytes()));
         match kind.as_deref() {
@@ -103,19 +99,23 @@ impl JournalClient {
                 let newest = response.headers().get(wire::HEADER_COMMIT);
                 let newest = newest.and_then(|id| ObjectId::from_hex(id.as_bytes()).ok());
                 let newest = newest.filter(|id| !id.is_null());
-                Ok(JournalAnswer { response, stall: self.stall, newest })
+                Ok(Some(JournalAnswer { response, stall: self.stall, newest }))
             }
             kind => {
                 let kind = shown_text(kind.unwrap_or("without a type"));
-                Err(AskError::Failed(ExchangeFailure::new(format!(
+                Err(ExchangeFailure::new(format!(
                     "the origin answered with something other than a journal ({kind}): is it a Countersign server?"
-                ))))
+                )))
             }
         }
     }
 
     /// Explains a refusal. Only a Countersign server can say that it does not know a commit.
-    async fn explain(&self, response: Response, commit: Option<ObjectId>) -> AskError {
+    async fn explain(
+        &self,
+        response: Response,
+        commit: Option<ObjectId>,
+    ) -> Result<Option<JournalAnswer>, ExchangeFailure> {
         let status = response.status();
         let asked_wait = read_retry_after(response.headers(), MAX_ASKED_WAIT);
         let mut answer = JournalAnswer { response, stall: self.stall, newest: None };
@@ -128,13 +128,13 @@ impl JournalClient {
         }
         let told = ErrorBody::parse(&body);
         match (commit, told.as_ref().and_then(ErrorBody::known_code)) {
-            (Some(commit), Some(ErrorCode::UnknownCommit)) => AskError::UnknownCommit(commit),
+            (Some(_), Some(ErrorCode::UnknownCommit)) => Ok(None),
             _ => {
                 let message = told.map(|told| told.error);
                 let message = message.unwrap_or_else(|| "no text of a Countersign server".to_owned());
                 let reason = format!("the origin answered with {status}: {}", shown_text(&message));
                 let status = Some(status.as_u16());
-                AskError::Failed(ExchangeFailure { reason, status, asked_wait })
+                Err(ExchangeFailure { reason, status, asked_wait })
             }
         }
     }
@@ -190,33 +190,26 @@ pub(crate) fn parse_log_key(text: &str) -> Result<VerifierKey, ExchangeFailure> 
 }
 
 fn check_status(answer: BriefAnswer) -> Result<Vec<u8>, ExchangeFailure> {
-    let status = answer.status;
-    if status == 200 {
-        return Ok(answer.body);
-    }
-    let reason = format!("the origin answered with {status}: {}", answer.excerpt());
-    Err(ExchangeFailure { reason, status: Some(status), asked_wait: answer.retry_after })
+    if answer.status == 200 { Ok(answer.body) } else { Err(answer.refused("the origin")) }
 }
 
 // The address of the server that a mirror follows.
 
-/// The address of an origin. It stands on pages and in commands that people paste, so it contains nothing with a
+/// The address of an origin, without a slash at its end. It stands on pages and in commands that people paste, so it contains nothing with a
 /// special meaning for a shell or a browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OriginAddress {
-    /// The address without a slash at its end.
-    text: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{}` is not the address of a signing server: write it as https://HOST or http://HOST:PORT", shown_text(.0))]
-pub struct NotAnOrigin(String);
+pub struct OriginAddress(String);
 
 impl FromStr for OriginAddress {
-    type Err = NotAnOrigin;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, NotAnOrigin> {
-        let refuse = || NotAnOrigin(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, String> {
+        let shown = shown_text(text);
+        let refuse = || {
+            format!(
+                "`{shown}` is not the address of a signing server: write it as https://HOST or http://HOST:PORT"
+            )
+        };
         let url = parse_bare_url(text.trim()).ok_or_else(refuse)?;
         let text = url.as_str().trim_end_matches('/');
         let is_plain =
@@ -224,25 +217,25 @@ impl FromStr for OriginAddress {
         if !text.chars().all(is_plain) {
             return Err(refuse());
         }
-        Ok(Self { text: text.to_owned() })
+        Ok(Self(text.to_owned()))
     }
 }
 
 impl OriginAddress {
     pub fn as_str(&self) -> &str {
-        &self.text
+        &self.0
     }
 
     /// The address at which the origin serves the commits after this one, or all of them.
     pub(crate) fn journal_after(&self, commit: Option<ObjectId>, wait_seconds: u64) -> String {
         let after = commit.map(|commit| format!("after={commit}&")).unwrap_or_default();
-        format!("{}{JOURNAL}?{after}wait={wait_seconds}", self.text)
+        format!("{}{JOURNAL}?{after}wait={wait_seconds}", self.0)
     }
 }
 
 impl fmt::Display for OriginAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(&self.0)
     }
 }
 

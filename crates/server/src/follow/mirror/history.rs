@@ -2,13 +2,14 @@
 
 use std::{pin::Pin, sync::Arc, time::Duration, time::Instant};
 
+use countersign_core::values::shown::shown_text;
 use countersign_forge::https::SetupError;
 use countersign_store::journal::{JournalEntry, follow::FollowError, read::JournalReader};
 use countersign_store::{ObjectId, StoreError, machine::clock::Clock};
 use tokio::{sync::watch, time::sleep};
 
 use crate::follow::background::{Attempt, Backoff, HeldStore, Retries, keep_trying};
-use crate::follow::mirror::exchange::{AskError, JournalAnswer, JournalClient, unreadable_journal};
+use crate::follow::mirror::exchange::{JournalAnswer, JournalClient, unreadable_journal};
 use crate::follow::mirror::memory::{FollowStop, OriginPast, OwnPast};
 use crate::follow::mirror::state::{EntryGroup, MirrorState};
 use crate::follow::outgoing::ExchangeFailure;
@@ -16,13 +17,6 @@ use crate::follow::outgoing::ExchangeFailure;
 const MIN_RETRY: Duration = Duration::from_millis(250);
 /// The least time between two questions, if an origin answers with nothing and does not wait as it was asked to.
 const MIN_ROUND: Duration = Duration::from_secs(1);
-
-/// The origin's newest commit when it began to answer. A mirror that has it was up to date then.
-#[derive(Debug, Clone, Copy)]
-struct Promise {
-    newest: Option<ObjectId>,
-    made: Instant,
-}
 
 type Repeating = Pin<Box<dyn Future<Output = Result<(), FollowError>> + Send>>;
 
@@ -148,10 +142,11 @@ impl HistoryCopier {
     /// One question, and everything that it is answered with.
     async fn round(&mut self) -> Result<(), Setback> {
         let tip = self.tip();
-        match self.origin.wait_after(tip).await {
-            Ok(answer) => self.take(answer, tip).await,
-            Err(AskError::UnknownCommit(tip)) => self.compare(tip).await,
-            Err(AskError::Failed(failure)) => Err(failure.into()),
+        match (self.origin.wait_after(tip).await?, tip) {
+            (Some(answer), _) => self.take(answer, tip).await,
+            (None, Some(tip)) => self.compare(tip).await,
+            // Every origin knows the beginning.
+            (None, None) => Ok(()),
         }
     }
 
@@ -162,9 +157,10 @@ impl HistoryCopier {
 
     /// Reads the next commits while the store repeats those before.
     async fn take(&self, mut answer: JournalAnswer, tip: Option<ObjectId>) -> Result<(), Setback> {
-        let promise = Promise { newest: answer.newest, made: Instant::now() };
-        if tip.is_some() && promise.newest == tip {
-            self.state.note_up_to_date(promise.made);
+        // A mirror that has this commit was up to date at this time.
+        let (newest, made) = (answer.newest, Instant::now());
+        if tip.is_some() && newest == tip {
+            self.state.note_up_to_date(made);
         }
         let (mut reader, mut group) = (JournalReader::default(), EntryGroup::default());
         let (mut working, mut is_empty) = (None, true);
@@ -177,7 +173,7 @@ impl HistoryCopier {
             }
             if working.is_none() && !group.is_empty() {
                 is_empty = false;
-                working = Some(self.repeat(group.take(), promise));
+                working = Some(self.repeat(group.take(), newest, made));
                 // A full group has left commits in the reader, and the end of the answer is no end before they are read.
                 continue;
             }
@@ -207,10 +203,11 @@ impl HistoryCopier {
         }
     }
 
-    fn repeat(&self, entries: Vec<JournalEntry>, promise: Promise) -> Repeating {
+    /// Lets the store repeat commits. The newest one was the origin's newest at the time `made`.
+    fn repeat(&self, entries: Vec<JournalEntry>, newest: Option<ObjectId>, made: Instant) -> Repeating {
         let (store, state) = (Arc::clone(&self.store), Arc::clone(&self.state));
         let count = entries.len() as u64;
-        let is_kept = entries.iter().any(|entry| Some(entry.id) == promise.newest);
+        let is_kept = entries.iter().any(|entry| Some(entry.id) == newest);
         Box::pin(async move {
             let followed = store.follow(entries).await;
             // Also if only some of them were good.
@@ -220,7 +217,7 @@ impl HistoryCopier {
             followed?;
             state.followed.add(count);
             if is_kept {
-                state.note_up_to_date(promise.made);
+                state.note_up_to_date(made);
             }
             Ok(())
         })
@@ -258,7 +255,7 @@ impl HistoryCopier {
         match past.compare(&self.origin).await? {
             // Another node answered, or the origin caught up meanwhile.
             OriginPast::Same => Ok(()),
-            OriginPast::Ends(_) => Err(Setback::OriginBehind),
+            OriginPast::Ends => Err(Setback::OriginBehind),
             OriginPast::Differs { shared: Some(shared), ours, theirs } => {
                 let reason = format!(
                     "the origin has rewritten its past: after the commit {shared} it has {theirs}, and this mirror has \
@@ -276,8 +273,12 @@ impl HistoryCopier {
     }
 
     fn refusal(&self, reason: String, ours: Option<ObjectId>, theirs: Option<ObjectId>) -> Setback {
-        let refusal = FollowStop::new(&self.state.origin, self.clock.now(), reason);
-        let (ours, theirs) = (ours.map(|id| id.to_string()), theirs.map(|id| id.to_string()));
-        Setback::Refused(Box::new(FollowStop { ours, theirs, ..refusal }))
+        Setback::Refused(Box::new(FollowStop {
+            at: self.clock.now().to_whole_seconds().to_string(),
+            origin: self.state.origin.to_string(),
+            reason: shown_text(&reason),
+            ours: ours.map(|id| id.to_string()),
+            theirs: theirs.map(|id| id.to_string()),
+        }))
     }
 }

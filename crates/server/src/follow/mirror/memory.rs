@@ -3,14 +3,14 @@
 
 use std::{io, path::Path, path::PathBuf, sync::Arc};
 
-use countersign_core::values::{shown::shown_text, time::Timestamp};
+use countersign_core::values::shown::shown_text;
 use countersign_store::machine::{data_dir::DataDir, disk};
 use countersign_store::{ObjectId, StoreError, journal::recent_commits::RecentCommits};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tokio::task::spawn_blocking;
 
-use crate::follow::mirror::exchange::{AskError, JournalClient, OriginAddress};
+use crate::follow::mirror::exchange::{JournalClient, OriginAddress};
 use crate::follow::outgoing::ExchangeFailure;
 
 /// The most bytes of a file. An address or a refusal takes far less.
@@ -89,13 +89,6 @@ impl MirrorMemory {
     }
 }
 
-impl FollowStop {
-    pub(crate) fn new(origin: &OriginAddress, at: Timestamp, reason: String) -> Self {
-        let at = at.to_whole_seconds().to_string();
-        Self { at, origin: origin.to_string(), reason: shown_text(&reason), ours: None, theirs: None }
-    }
-}
-
 fn fail(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> MemoryError {
     let path = path.to_owned();
     move |source| MemoryError { action, path, source }
@@ -114,7 +107,7 @@ pub(crate) struct OwnPast {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OriginPast {
     /// The origin ends with a commit that the mirror has as well.
-    Ends(Option<ObjectId>),
+    Ends,
     /// The origin goes on in another way after a commit that both have, or from the very beginning.
     Differs { shared: Option<ObjectId>, ours: ObjectId, theirs: ObjectId },
     /// The origin knows the newest commit by now.
@@ -131,67 +124,21 @@ impl OwnPast {
         Ok(Self { commits })
     }
 
-    /// Finds the newest commit that the origin knows: at growing distances from the newest one, then between the last one
-    /// that it does not know and the first that it knows.
+    /// Finds the newest commit that the origin knows: halfway between one that it does not know, and one that it knows.
     pub(crate) async fn compare(&self, origin: &JournalClient) -> Result<OriginPast, ExchangeFailure> {
-        let (mut unknown, mut distance) = (None, 0);
-        let mut known = loop {
-            // Behind the first commit there is the beginning, which every origin knows.
-            let at = distance.min(self.commits.len());
-            let next = match self.ask(origin, at).await? {
-                None => {
-                    unknown = Some(at);
-                    distance = if distance == 0 { 1 } else { distance * 2 };
-                    continue;
-                }
-                Some(next) => next,
-            };
-            if let Some(past) = self.judge(at, next) {
-                return Ok(past);
-            }
-            break at;
-        };
-        // The origin has the commit after `known` as well, and not the one at `unknown`.
-        while let Some(gap) = unknown.filter(|unknown| known - unknown > 1) {
-            let middle = usize::midpoint(known, gap);
-            match self.ask(origin, middle).await? {
-                None => unknown = Some(middle),
-                Some(next) => match self.judge(middle, next) {
-                    Some(past) => return Ok(past),
-                    None => known = middle,
-                },
+        // It did not know the newest one. Behind the first commit there is the beginning, which every origin knows.
+        let (mut unknown, mut known) = (0, self.commits.len() + 1);
+        while known - unknown > 1 {
+            let middle = usize::midpoint(known, unknown);
+            let (shared, ours) = (self.commits.get(middle).copied(), self.commits[middle - 1]);
+            match origin.next_after(shared).await? {
+                None => unknown = middle,
+                Some(None) => return Ok(OriginPast::Ends),
+                Some(Some(theirs)) if theirs == ours => known = middle,
+                Some(Some(theirs)) => return Ok(OriginPast::Differs { shared, ours, theirs }),
             }
         }
         // It has learnt the rest meanwhile.
         Ok(OriginPast::Same)
-    }
-
-    /// What the origin has after the commit at this distance from the newest one; `None` if it does not know the commit.
-    async fn ask(
-        &self,
-        origin: &JournalClient,
-        distance: usize,
-    ) -> Result<Option<Option<ObjectId>>, ExchangeFailure> {
-        match origin.next_after(self.at(distance)).await {
-            Ok(next) => Ok(Some(next)),
-            Err(AskError::UnknownCommit(_)) => Ok(None),
-            Err(AskError::Failed(failure)) => Err(failure),
-        }
-    }
-
-    /// Compares the origin's next commit with the mirror's. `None` means that they are the same.
-    fn judge(&self, distance: usize, next: Option<ObjectId>) -> Option<OriginPast> {
-        let Some(ours) = distance.checked_sub(1).and_then(|after| self.at(after)) else {
-            return Some(OriginPast::Same);
-        };
-        match next {
-            None => Some(OriginPast::Ends(self.at(distance))),
-            Some(theirs) if theirs == ours => None,
-            Some(theirs) => Some(OriginPast::Differs { shared: self.at(distance), ours, theirs }),
-        }
-    }
-
-    fn at(&self, distance: usize) -> Option<ObjectId> {
-        self.commits.get(distance).copied()
     }
 }

@@ -14,6 +14,7 @@ use countersign_log::CheckpointSigner;
 use countersign_store::audit::replay::{MAX_FETCH, MIN_EXPIRY};
 use countersign_store::{Author, StorageLimits, budget::Rate};
 use serde::{Deserialize, Deserializer, de::Error as _};
+use tracing::level_filters::LevelFilter;
 
 use crate::follow::mirror::{MirrorSettings, exchange::OriginAddress};
 use crate::limits::{Rates, connections::ConnectionLimits};
@@ -26,6 +27,7 @@ const MAX_REQUEST_BODY_BYTES: u64 = 4 << 20;
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
 const DAY: u64 = 24 * 60 * 60;
+const A_DAY: &str = ", which is a day";
 // One day is the least that `limits.registration_expiry_days` accepts.
 const _: () = assert!(DAY >= MIN_EXPIRY.as_secs(), "`fsck` accepts every expiry that can be set");
 
@@ -68,6 +70,11 @@ pub(crate) fn refuse_zero(keys: &[(&'static str, bool)]) -> Result<(), ConfigErr
     }
 }
 
+/// Refuses a value above a bound, and says why there is that bound.
+fn refuse_more(key: &'static str, value: u64, most: u64, why: &str) -> Result<(), ConfigError> {
+    if value > most { Err(ConfigError::value(key, format!("at most {most}{why}"))) } else { Ok(()) }
+}
+
 table! {
     /// How much the server accepts and keeps.
     struct ServiceLimits in limits {
@@ -105,19 +112,16 @@ impl ServiceLimits {
         self.check()?;
         let (body, signers) = (self.request_body_bytes as u64, self.signers_file_bytes);
         // A larger value would let in content that the server cannot use (docs/bounds.md).
-        let (no_client, no_room) =
-            ("no client accepts a larger signers file", "an index has no room for what a larger one lists");
-        let in_memory = "no request needs more, and each body is held in memory";
-        for (key, value, most, why) in [
-            ("limits.signers_file_bytes", signers, SIGNERS_FILE_BYTES as u64, no_client),
-            ("limits.checksums_file_bytes", self.checksums_file_bytes, MAX_CHECKSUMS_FILE_BYTES, no_room),
-            ("limits.assets", self.assets as u64, INDEX_FILES as u64, "more do not fit into an index"),
-            ("limits.request_body_bytes", body, MAX_REQUEST_BODY_BYTES, in_memory),
-        ] {
-            if value > most {
-                return Err(ConfigError::value(key, format!("at most {most}: {why}")));
-            }
-        }
+        let (no_client, no_room) = (
+            ": no client accepts a larger signers file", ": an index has no room for what a larger one lists",
+        );
+        let in_memory = ": no request needs more, and each body is held in memory";
+        let no_fit = ": more do not fit into an index";
+        refuse_more("limits.signers_file_bytes", signers, SIGNERS_FILE_BYTES as u64, no_client)?;
+        let checksums = self.checksums_file_bytes;
+        refuse_more("limits.checksums_file_bytes", checksums, MAX_CHECKSUMS_FILE_BYTES, no_room)?;
+        refuse_more("limits.assets", self.assets as u64, INDEX_FILES as u64, no_fit)?;
+        refuse_more("limits.request_body_bytes", body, MAX_REQUEST_BODY_BYTES, in_memory)?;
         if self.registration_expiry_days.checked_mul(DAY).is_none() {
             return Err(ConfigError::value("limits.registration_expiry_days", "too many days"));
         }
@@ -225,10 +229,7 @@ impl MirrorTable {
         origin: Option<OriginAddress>,
     ) -> Result<Option<MirrorSettings>, ConfigError> {
         self.check()?;
-        if self.max_lag_seconds > MAX_SECONDS {
-            let reason = format!("at most {MAX_SECONDS}, which is a day");
-            return Err(ConfigError::value("mirror.max_lag_seconds", reason));
-        }
+        refuse_more("mirror.max_lag_seconds", self.max_lag_seconds, MAX_SECONDS, A_DAY)?;
         let max_lag = Duration::from_secs(self.max_lag_seconds);
         Ok(origin.map(|origin| MirrorSettings { origin, max_lag }))
     }
@@ -405,23 +406,23 @@ impl DatabaseTable {
                 "database.url", "there is `database.url_file` as well: leave one out",
             ));
         }
+        let parse = |key, url: &str| {
+            let parsed = DatabaseSettings::parse(url, UrlSource::File);
+            parsed.map(Some).map_err(|error| ConfigError::value(key, error))
+        };
         let database = match (given, self.url, self.url_file) {
             (Some(given), _, _) => {
                 let parsed = DatabaseSettings::parse(&given.url, given.source);
                 Some(parsed.map_err(|error| ConfigError::new(error.to_string()))?)
             }
-            (None, Some(url), _) => {
-                let parsed = DatabaseSettings::parse(&url, UrlSource::File);
-                Some(parsed.map_err(|error| ConfigError::value("database.url", error))?)
-            }
+            (None, Some(url), _) => parse("database.url", &url)?,
             (None, None, Some(path)) => {
                 let text = std::fs::read_to_string(&path).map_err(|error| {
                     let text =
                         format!("cannot read the file {} that `database.url_file` names", path.display());
                     ConfigError::new(text).at("database", "url_file", None).because(error)
                 })?;
-                let parsed = DatabaseSettings::parse(text.trim(), UrlSource::File);
-                Some(parsed.map_err(|error| ConfigError::value("database.url_file", error))?)
+                parse("database.url_file", text.trim())?
             }
             (None, None, None) => None,
         };
@@ -454,13 +455,13 @@ pub enum LogFormat {
     Json,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum LogLevel {
-    Error,
-    Warn,
-    #[default]
-    Info,
-    Debug,
+#[derive(Debug, Clone, Copy)]
+pub struct LogLevel(pub LevelFilter);
+
+impl Default for LogLevel {
+    fn default() -> Self {
+        Self(LevelFilter::INFO)
+    }
 }
 
 impl FromStr for LogFormat {
@@ -475,9 +476,13 @@ impl FromStr for LogLevel {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let known =
-            [("error", Self::Error), ("warn", Self::Warn), ("info", Self::Info), ("debug", Self::Debug)];
-        find(text, known)
+        let known = [
+            ("error", LevelFilter::ERROR),
+            ("warn", LevelFilter::WARN),
+            ("info", LevelFilter::INFO),
+            ("debug", LevelFilter::DEBUG),
+        ];
+        find(text, known).map(Self)
     }
 }
 
@@ -553,8 +558,8 @@ impl LogTable {
         let heartbeat = self.heartbeat_seconds.unwrap_or(DEFAULT_HEARTBEAT);
         let seconds = [("log.checkpoint_seconds", checkpoint), ("log.heartbeat_seconds", heartbeat)];
         refuse_zero(&seconds.map(|(key, seconds)| (key, seconds == 0)))?;
-        if let Some((key, _)) = seconds.into_iter().find(|(_, seconds)| *seconds > MAX_SECONDS) {
-            return Err(ConfigError::value(key, format!("at most {MAX_SECONDS}, which is a day")));
+        for (key, seconds) in seconds {
+            refuse_more(key, seconds, MAX_SECONDS, A_DAY)?;
         }
         Ok(LogSettings {
             origin: self.origin.ok_or_else(|| missing("log.origin"))?,

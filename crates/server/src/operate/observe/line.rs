@@ -14,14 +14,11 @@ pub enum Style {
     Json,
 }
 
-/// The span in which an event happened.
-pub(crate) struct Around<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) fields: &'a Fields,
-}
+/// The name and the fields of the span in which an event happened.
+type Around<'a> = Option<(&'a str, &'a Fields)>;
 
 /// One line, with its end.
-pub(crate) fn write(style: Style, level: Level, around: Option<Around<'_>>, event: &Fields) -> String {
+pub(crate) fn write(style: Style, level: Level, around: Around<'_>, event: &Fields) -> String {
     let mut time = String::new();
     // Works before 1970 too.
     let _ = SystemTime.format_time(&mut Writer::new(&mut time));
@@ -45,9 +42,9 @@ fn colour(level: Level) -> &'static str {
     }
 }
 
-fn text(time: &str, level: &str, around: Option<Around<'_>>, event: &Fields) -> String {
+fn text(time: &str, level: &str, around: Around<'_>, event: &Fields) -> String {
     let mut line = format!("{time} {level} ");
-    if let Some(Around { name, fields }) = around {
+    if let Some((name, fields)) = around {
         line.push_str(name);
         line.push('{');
         put_texts(&mut line, fields);
@@ -66,15 +63,13 @@ fn put_texts(line: &mut String, fields: &Fields) {
     let is_in_word = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:+".contains(&byte);
     for (i, (name, value)) in fields.others.iter().enumerate() {
         let space = if i == 0 { "" } else { " " };
-        // Writing to a string cannot fail.
-        let _ = match value {
-            Value::Plain(value) => write!(line, "{space}{name}={value}"),
-            // A single word needs no quotation marks.
-            Value::Text(value) if !value.is_empty() && value.bytes().all(is_in_word) => {
-                write!(line, "{space}{name}={value}")
-            }
-            Value::Text(value) => write!(line, "{space}{name}={}", quote(value)),
+        // A single word needs no quotation marks.
+        let shown = match value {
+            Value::Text(value) if value.is_empty() || !value.bytes().all(is_in_word) => &quote(value),
+            Value::Plain(value) | Value::Text(value) => value,
         };
+        // Writing to a string cannot fail.
+        let _ = write!(line, "{space}{name}={shown}");
     }
 }
 
@@ -83,13 +78,13 @@ fn quote(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', r"\\").replace('"', r#"\""#))
 }
 
-fn json(time: &str, level: Level, around: Option<Around<'_>>, event: &Fields) -> String {
+fn json(time: &str, level: Level, around: Around<'_>, event: &Fields) -> String {
     let mut line = format!(r#"{{"timestamp":"{time}","level":"{level}""#);
     if !event.message.is_empty() {
         let _ = write!(line, r#","message":{}"#, quote(&event.message));
     }
     put_members(&mut line, event);
-    if let Some(Around { name, fields }) = around {
+    if let Some((name, fields)) = around {
         let _ = write!(line, r#","span":{{"name":"{name}""#);
         put_members(&mut line, fields);
         line.push('}');

@@ -14,13 +14,13 @@ use tokio::sync::watch;
 use crate::api::{openapi::Reference, state::App, state::AppParts};
 use crate::events::{Audience, webhooks::Webhooks};
 use crate::follow::background::{BoxedError, HeldStore};
-use crate::follow::{mirror, mirror::MirrorSettings, witness};
+use crate::follow::{mirror, witness};
 use crate::http::upstream::{FetchTurns, Upstream, releases::ReleaseLimits, releases::Releases};
 use crate::http::{blocks::Blocks, sending::Sending, sending::few_turns};
 use crate::limits::semaphore::{FairSemaphore, MinimumPace, SemaphoreRules};
 use crate::limits::{Limiter, connections::Connections};
 use crate::nodes::asking::{AskedWitness, CosigningStats};
-use crate::nodes::node::{ServerRole, UnstartedNode};
+use crate::nodes::node::{ClusterNode, ServerRole};
 use crate::operate::config::{LogSettings, Settings};
 use crate::serve::table;
 
@@ -54,7 +54,7 @@ pub(crate) struct Opened {
 pub(crate) async fn open(settings: &Settings, clock: &Clock) -> Result<Opened, BoxedError> {
     let data_dir = DataDir::lock(&settings.data_dir)?;
     let node = match settings.node.clone() {
-        Some(node) => Some(UnstartedNode::prepare(node, &data_dir.node_name()).await?),
+        Some(node) => Some(ClusterNode::start(node, &data_dir.node_name(), clock).await?),
         None => None,
     };
     let database = node.as_ref().map(|node| node.database.clone());
@@ -77,7 +77,11 @@ pub(crate) async fn open(settings: &Settings, clock: &Clock) -> Result<Opened, B
     let copied = copied.ok().flatten();
     let (store, role) = match settings.mirror.clone() {
         None => open_own(&data_dir, opening, node)?,
-        Some(mirror) => open_mirror(&data_dir, opening, mirror).await?,
+        Some(mirror) => {
+            let opening = OpenSettings { role: StoreRole::Mirror, budget: None, ..opening };
+            let (store, state) = mirror::open(&data_dir, mirror, opening).await?;
+            (store, ServerRole::Mirror(state))
+        }
     };
     // The origin of a mirror sends webhooks.
     let webhooks = if settings.mirror.is_some() { Vec::new() } else { settings.webhooks.clone() };
@@ -125,28 +129,17 @@ pub(crate) async fn open(settings: &Settings, clock: &Clock) -> Result<Opened, B
 fn open_own(
     data_dir: &DataDir,
     opening: OpenSettings,
-    node: Option<UnstartedNode>,
+    node: Option<ClusterNode>,
 ) -> Result<(Store, ServerRole), BoxedError> {
     mirror::promote(data_dir)?;
-    let clock = opening.clock.clone();
     let opened = open_repository(data_dir, opening)?;
     let role = match (node, opened.nonces) {
-        (Some(node), _) => ServerRole::Node(Box::new(node.start(&clock))),
+        (Some(node), _) => ServerRole::Node(Box::new(node)),
         (None, nonces) => {
             ServerRole::Single { nonces: nonces.expect("a server on its own has its own nonces") }
         }
     };
     Ok((opened.store, role))
-}
-
-async fn open_mirror(
-    data_dir: &DataDir,
-    opening: OpenSettings,
-    mirror: MirrorSettings,
-) -> Result<(Store, ServerRole), BoxedError> {
-    let opening = OpenSettings { role: StoreRole::Mirror, budget: None, ..opening };
-    let (store, state) = mirror::open(data_dir, mirror, opening).await?;
-    Ok((store, ServerRole::Mirror(state)))
 }
 
 /// Starts the log of all commits (D87), and says which witnesses to ask. Nothing waits for it. Nodes share a database, and with

@@ -25,7 +25,7 @@ fn a_panic_is_answered_when_nothing_can_be_logged() {
 }
 
 fn serve_and_panic() {
-    let logging = observe::start_logging(LogFormat::Text, LogLevel::Info).unwrap();
+    let logging = observe::start_logging(LogFormat::Text, LogLevel::default()).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let panics = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&panics);

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use axum::{Router, routing::get};
-use countersign_server::serve::{listen, table::kinds, table::with_common_answers};
+use countersign_server::serve::{listen, listen::Lanes, table::kinds, table::with_common_answers};
 use tokio::{net::TcpListener, sync::watch};
 
 use crate::listen::service;
@@ -19,8 +19,8 @@ async fn serve() -> (SocketAddr, watch::Sender<bool>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = watch::channel(false);
-    let (service, gate) = service(with_common_answers(routes));
-    tokio::spawn(listen::serve(listener, service, gate, stopped));
+    let service = service(with_common_answers(routes));
+    tokio::spawn(listen::serve(listener, service, Lanes::shared(), stopped));
     (address, stop)
 }
 

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{Router, http::Uri};
-use countersign_server::{limits::Limit, serve::answer::Service, serve::listen};
+use countersign_server::{limits::Limit, serve::answer::Service, serve::listen, serve::listen::Lanes};
 use tokio::{net::TcpListener, sync::Semaphore, sync::watch, task::JoinHandle};
 
 use super::rates::limiter_of;
@@ -32,10 +32,9 @@ async fn an_address_that_floods_pages_is_refused_at_once_and_others_are_served()
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (_stop, stopped) = watch::channel(false);
-    let (service, gate) = service(router);
     let limiter = limiter_of(1_000, Duration::from_secs(1));
-    let service = Service { limiter: Some(Arc::clone(&limiter)), ..service };
-    tokio::spawn(listen::serve(listener, service, gate, stopped));
+    let service = Service { limiter: Some(Arc::clone(&limiter)), ..service(router) };
+    tokio::spawn(listen::serve(listener, service, Lanes::shared(), stopped));
 
     let mut waiting = Vec::new();
     for _ in 0..MOST {

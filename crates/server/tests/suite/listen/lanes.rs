@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::{net::SocketAddr, thread};
 
 use axum::{Router, http::Uri};
-use countersign_server::serve::listen::{Gate, Lanes, serve};
+use countersign_server::serve::listen::{Lanes, serve};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::{net::TcpListener, net::TcpStream, task::JoinHandle, time::timeout};
 
@@ -15,9 +15,7 @@ async fn start(router: Router, lanes: Lanes) -> (SocketAddr, watch::Sender<bool>
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = watch::channel(false);
-    let (service, gate) = service(router);
-    let gate = Gate { lanes, ..gate };
-    (address, stop, tokio::spawn(serve(listener, service, gate, stopped)))
+    (address, stop, tokio::spawn(serve(listener, service(router), lanes, stopped)))
 }
 
 /// The answer to a request over a connection of its own.

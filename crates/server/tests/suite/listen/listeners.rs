@@ -17,19 +17,17 @@ async fn connect(app: &App, target: &str) -> (impl Future<Output = Option<Droppe
     let request = format!("GET {target} HTTP/1.1\r\nhost: localhost\r\n\r\n");
     client.write_all(request.as_bytes()).await.unwrap();
     let client_wait = Arc::new(ClientWait::new(Instant::now()));
-    let (service, gate) = service(table::build(app.clone()));
     let visitor = ConnectionContext {
-        service: Arc::new(service),
+        service: Arc::new(service(table::build(app.clone()))),
         peer: std::net::Ipv4Addr::LOCALHOST.into(),
         client: None,
         is_proxy: false,
         client_wait: Arc::clone(&client_wait),
-        number: 0,
     };
     let serving = async move {
         let (_running, ending) = watch::channel(false);
         tokio::select! {
-            () = serve_stream(stream, visitor, gate.connections, ending) => None,
+            () = serve_stream(stream, visitor, ending) => None,
             dropped = client_wait.run_out() => Some(dropped),
         }
     };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use countersign_server::limits::connections::{ConnectionLimits, Connections};
 use countersign_server::serve::answer::{Read, RequestHead, Service};
-use countersign_server::serve::{listen::Gate, listen::Lanes, table};
+use countersign_server::serve::table;
 use tokio::runtime::Handle;
 
 mod connections;
@@ -16,10 +16,11 @@ mod proxies;
 mod stream;
 
 /// Admits every client, with as little as possible besides the routes.
-pub(crate) fn service(router: Router) -> (Service<impl Read>, Gate) {
+pub(crate) fn service(router: Router) -> Service<impl Read> {
     let limits = ConnectionLimits { total: 64, per_address: None };
-    let gate = Gate { connections: Arc::new(Connections::new(limits)), tls: None, lanes: Lanes::shared() };
-    let service = Service {
+    Service {
+        connections: Arc::new(Connections::new(limits)),
+        tls: None,
         router,
         read: |_: RequestHead<'_>| None,
         kinds: table::kinds(),
@@ -28,6 +29,5 @@ pub(crate) fn service(router: Router) -> (Service<impl Read>, Gate) {
         proxies: Arc::default(),
         due: Default::default(),
         workers: Handle::current(),
-    };
-    (service, gate)
+    }
 }
