@@ -108,7 +108,7 @@ impl Repository {
     }
 
     fn read(disk: Disk, dir: &Path) -> Result<Self, OpenError> {
-        let objects = Arc::new(Objects::open(dir, CACHE_BYTES)?);
+        let objects = Arc::new(Objects::open(&[dir.join("objects")], CACHE_BYTES, false)?);
         let branch = Branch::of(dir);
         let tip = branch.read()?;
         let (dir, root) = (dir.to_owned(), Dir::empty());

@@ -39,7 +39,7 @@ impl CommitFeed {
 
     /// The newest published commit.
     pub fn newest(&self) -> Option<ObjectId> {
-        Some(self.store.published.load().commit).filter(|commit| !commit.is_null())
+        self.store.published.load().tip()
     }
 
     /// The newest published state.
