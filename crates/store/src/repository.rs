@@ -309,7 +309,7 @@ fn configure(disk: &Disk, dir: &Path) -> Result<Vec<String>, DiskError> {
         kept = format!("{kept}{line_break}{}", unpublished::CONFIG_LINES);
     }
     if kept != text {
-        let replaced = disk.replace(&path, &kept, |_| {});
+        let replaced = disk.replace(&path, &kept);
         replaced.map_err(|source| DiskError::new("write", &path, source))?;
     }
     Ok(remotes)

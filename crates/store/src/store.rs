@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use crate::budget::{StorageBudget, StorageLimits};
 use crate::journal::{JournalEntry, export::JournalExport, follow::FollowError};
 use crate::journal::{milestones::Milestones, recent_commits::RecentCommits};
-use crate::machine::data_dir::{DataDir, DataDirError, DirUse, REPOSITORY_DIR};
+use crate::machine::data_dir::{DataDir, DataDirError, REPOSITORY_DIR};
 use crate::machine::{clock::Clock, clock::JoinedThread, disk::Disk, disk::DiskError};
 use crate::nonces::{NonceError, Nonces};
 use crate::repository::{OpenError, Repository};
@@ -243,17 +243,17 @@ pub enum FoundData {
 
 /// Looks whether a server could start with this directory. Changes nothing, so any user can do this.
 pub fn inspect(path: &Path) -> Result<FoundData, StartTrouble> {
-    let use_of = DataDir::inspect(path)?;
+    let is_held = DataDir::is_held(path)?;
     let repository = Repository::inspect(&path.join(REPOSITORY_DIR)).map_err(OpenDataError::from)?;
     if let Some(marker) =
         repository.as_ref().map(Repository::marker).transpose().map_err(OpenDataError::from)?.flatten()
     {
         RepositoryMarker::parse(&marker).map_err(|error| OpenDataError::Format { error })?;
     }
-    Ok(match (use_of, repository) {
-        (DirUse::Held, _) => FoundData::InUse,
-        (DirUse::Free, Some(_)) => FoundData::Present,
-        (DirUse::Free, None) => FoundData::New,
+    Ok(match repository {
+        _ if is_held => FoundData::InUse,
+        Some(_) => FoundData::Present,
+        None => FoundData::New,
     })
 }
 

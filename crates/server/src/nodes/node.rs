@@ -6,8 +6,8 @@ use std::{fs, io, path::Path, time::Duration, time::Instant};
 use countersign_api::error_code::ErrorCode;
 use countersign_cluster::node::{NodeState, Reachability, WrongNodeClock};
 use countersign_cluster::{
-    database::Database, news::NewsReader, nonces::SharedNonces, order::SharedOrder, schema,
-    schema::SchemaError,
+    database::Database, news::NewsReader, nonces::NONCE_LIMIT, nonces::SharedNonces, order::SharedOrder,
+    schema, schema::SchemaError,
 };
 use countersign_core::{rules::auth, values::time::Timestamp};
 use countersign_store::nonces::{NonceError, NonceStats, Nonces};
@@ -83,7 +83,8 @@ impl UnstartedNode {
     pub fn start(self, clock: &Clock) -> ClusterNode {
         let Self { database, state, max_lag } = self;
         let runtime = Handle::current();
-        let nonces = SharedNonces::start(&runtime, database.clone(), Arc::clone(&state), clock.clone());
+        let nonces =
+            SharedNonces::start(&runtime, database.clone(), Arc::clone(&state), clock.clone(), NONCE_LIMIT);
         let version = env!("CARGO_PKG_VERSION");
         let stats = Arc::clone(nonces.stats());
         let (node, clock) = (Arc::clone(&state), clock.clone());

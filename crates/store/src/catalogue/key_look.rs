@@ -84,9 +84,8 @@ impl Look<'_> {
     pub fn describe_key(&self, key: &PublicKey) -> KeyResponse {
         let id = self.tables.key_id(key);
         let mut listed = List::of(&self.head);
-        let listed_more = listed.fill(self.listed_projects(id), |reading, (_, project)| {
-            describe_listing(reading, project, key)
-        });
+        let listed_more = listed
+            .fill(self.listed_projects(id), |reading, (_, project)| describe_listing(reading, project, key));
         listed.entries.sort_by(|a: &KeyListing, b| a.project_id.cmp(&b.project_id));
         KeyResponse {
             public_key: *key,
@@ -177,8 +176,7 @@ impl Look<'_> {
         let begun = self.listed_projects(id).flat_map(|(project, _)| self.begun_in(project));
         let joined = begun.filter(|(_, joined)| id.is_some_and(|id| joined.contains(&id)));
         for (release, _) in joined.take(KEY_ENTRIES) {
-            let has_joined =
-                |begun: &RevocationDescription| begun.signatures.entries.contains_key(key);
+            let has_joined = |begun: &RevocationDescription| begun.signatures.entries.contains_key(key);
             list.add(|reading| self.known(release).describe_begun(reading, key, has_joined));
         }
         sort_by_age(&mut list.entries);
