@@ -88,7 +88,7 @@ impl Head {
     }
 
     /// The commit; `None` before the first one.
-    pub(crate) fn tip(&self) -> Option<ObjectId> {
+    pub fn tip(&self) -> Option<ObjectId> {
         Some(self.commit).filter(|commit| !commit.is_null())
     }
 

@@ -15,7 +15,8 @@ use crate::support::{Fixture, ORIGIN, complete, log_key, publish, register, revo
 /// Set for the process that dies.
 const DIR: &str = "COUNTERSIGN_TEST_WITNESS_DIR";
 const DIES_AFTER: &str = "COUNTERSIGN_TEST_WITNESS_STEP";
-/// Before and after signing, and after the record was written, synced, renamed, and its directory synced.
+/// Behind the signing: before and after what a crash left is removed, and after the new record was written, synced and
+/// renamed, and its directory synced.
 const STEPS: usize = 6;
 const NOW: u64 = 1_700_000_000;
 
@@ -58,26 +59,16 @@ fn cosign_and_die() {
     let dies_after: usize = std::env::var(DIES_AFTER).unwrap().parse().unwrap();
     let (is_asked, steps) = (Arc::new(AtomicBool::new(false)), AtomicUsize::new(0));
     let counts = Arc::clone(&is_asked);
-    let note = Arc::new(move || {
-        if counts.load(Ordering::SeqCst) && steps.fetch_add(1, Ordering::SeqCst) + 1 == dies_after {
+    let disk = Disk::with_fault(Arc::new(move |step, moment, _| {
+        let is_step = moment == Moment::After || (step, moment) == (DiskStep::Remove, Moment::Before);
+        if is_step && counts.load(Ordering::SeqCst) && steps.fetch_add(1, Ordering::SeqCst) + 1 == dies_after
+        {
             let own = std::process::id().to_string();
             Command::new("kill").args(["-9", &own]).status().unwrap();
         }
-    });
-    let (own, note_signing) = (witness(1), Arc::clone(&note));
-    let signer = CheckpointSigner::elsewhere(own.public, move |text| {
-        note_signing();
-        let signature = own.secret.sign_text(text.as_bytes());
-        note_signing();
-        Ok(signature)
-    });
-    let disk = Disk::with_fault(Arc::new(move |step, moment, _| {
-        if moment == Moment::After && step != DiskStep::Remove {
-            note();
-        }
         Ok(())
     }));
-    let witness = LogWitness::open_on(disk, Path::new(&dir), vec![signer]).unwrap();
+    let witness = LogWitness::open_on(disk, Path::new(&dir), vec![witness(1).signer()]).unwrap();
     witness.add_log(vec![log_key().public]).unwrap();
     is_asked.store(true, Ordering::SeqCst);
     let cosigned = witness.add_checkpoint(&request(&tree("honest"), 5, 8), NOW).unwrap();
