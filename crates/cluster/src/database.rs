@@ -330,13 +330,6 @@ pub(crate) fn read_batch(row: &Row, found: BatchRow) -> Result<OrderedBatch, Dat
     Ok(OrderedBatch { position: OrderPosition { seq, head }, node, batch })
 }
 
-pub(crate) fn starts_with(rows: &[Row], position: OrderPosition) -> Result<bool, DatabaseError> {
-    Ok(match rows.first() {
-        Some(row) => BatchRow::read(row)?.position() == position,
-        None => false,
-    })
-}
-
 /// Whether there is nothing after the batch `seq`.
 pub(crate) fn ends_with(rows: &[Row], seq: i64) -> Result<bool, DatabaseError> {
     Ok(match rows {

@@ -3,13 +3,12 @@
 //! before it was sent, by whichever node.
 
 use std::time::{Duration, Instant, SystemTime};
-use std::{collections::HashSet, error::Error as StdError, io, sync::Arc};
+use std::{collections::HashSet, io, sync::Arc};
 
 use countersign_core::values::time::Timestamp;
-use countersign_store::nonces::{MAX_BATCH, NonceError, NonceStats, QUEUE};
+use countersign_store::nonces::{MAX_BATCH, NonceError, NonceQueue, NonceRequest, NonceStats, unavailable};
 use countersign_store::{ObjectId, machine::clock::Clock};
-use tokio::sync::{mpsc, mpsc::error::TrySendError, oneshot};
-use tokio::{runtime::Handle, task::JoinHandle, time::timeout};
+use tokio::{runtime::Handle, sync::mpsc, task::JoinHandle, time::timeout};
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
@@ -23,6 +22,7 @@ pub const NONCE_LIMIT: Duration = Duration::from_secs(5);
 /// queue.
 const REST: Duration = Duration::from_millis(500);
 
+const FORKED: &str = "the database does not have the batches that this node has";
 /// How long the writer may take for its own batches before the reader of news is woken all the same.
 const OWN_GRACE: Duration = Duration::from_millis(50);
 
@@ -47,8 +47,7 @@ pub(crate) fn note_lost() {
 /// The store of nonces of a node in a cluster.
 #[derive(Debug)]
 pub struct SharedNonces {
-    queue: mpsc::Sender<NonceRequest>,
-    stats: Arc<NonceStats>,
+    queue: NonceQueue<Uuid, SystemTime, StoredNonce>,
     node: Arc<NodeState>,
     limit: Duration,
     keeper: JoinHandle<()>,
@@ -60,12 +59,7 @@ impl Drop for SharedNonces {
     }
 }
 
-#[derive(Debug)]
-struct NonceRequest {
-    nonce: Uuid,
-    expires: SystemTime,
-    reply: oneshot::Sender<Result<StoredNonce, NonceError>>,
-}
+type Request = NonceRequest<Uuid, SystemTime, StoredNonce>;
 
 /// What the database said with a nonce that it stored.
 #[derive(Debug, Clone, Copy)]
@@ -77,18 +71,14 @@ struct StoredNonce {
 }
 
 impl SharedNonces {
-    pub fn start(runtime: &Handle, database: Database, node: Arc<NodeState>, clock: Clock) -> Self {
-        Self::start_with_limit(runtime, database, node, clock, NONCE_LIMIT)
-    }
-
-    pub fn start_with_limit(
+    /// Starts the store. `limit` is [`NONCE_LIMIT`], or less for a test.
+    pub fn start(
         runtime: &Handle,
         database: Database,
         node: Arc<NodeState>,
         clock: Clock,
         limit: Duration,
     ) -> Self {
-        let (queue, waiting) = mpsc::channel(QUEUE);
         let stats = Arc::<NonceStats>::default();
         let keeper = NonceKeeper {
             database,
@@ -100,12 +90,13 @@ impl SharedNonces {
             since: Instant::now(),
             resting: None,
         };
+        let (queue, waiting) = NonceQueue::new(stats);
         let keeper = runtime.spawn(keeper.run(waiting));
-        Self { queue, stats, node, limit, keeper }
+        Self { queue, node, limit, keeper }
     }
 
     pub fn stats(&self) -> &Arc<NonceStats> {
-        &self.stats
+        self.queue.stats()
     }
 
     /// Remembers `nonce` of a request that was signed at `signed_at`, until `expires_at`. After `Ok` it is stored, no
@@ -116,18 +107,7 @@ impl SharedNonces {
         expires_at: Timestamp,
         signed_at: Timestamp,
     ) -> Result<(), NonceError> {
-        let (reply, answer) = oneshot::channel();
-        let waiting =
-            NonceRequest { nonce: Uuid::from_bytes(nonce), expires: database::to_system(expires_at), reply };
-        self.stats.waiting.add(1);
-        self.queue.try_send(waiting).map_err(|error| {
-            self.stats.waiting.subtract(1);
-            match error {
-                TrySendError::Full(_) => NonceError::Busy,
-                TrySendError::Closed(_) => unavailable(closed()),
-            }
-        })?;
-        let stored = answer.await.unwrap_or_else(|_| Err(unavailable(closed())))?;
+        let stored = self.queue.store(Uuid::from_bytes(nonce), database::to_system(expires_at)).await?;
         if stored.floor.is_some_and(|floor| signed_at < floor) {
             return Err(NonceError::Forgotten);
         }
@@ -142,7 +122,7 @@ impl SharedNonces {
             KnownPlace::Judged => return Ok(()),
             KnownPlace::Differs => {
                 self.node.wake();
-                return Err(unavailable(forked()));
+                return Err(failed(FORKED));
             }
             KnownPlace::Unknown => {}
         }
@@ -157,7 +137,7 @@ impl SharedNonces {
         self.node.wake();
         let caught_up = timeout(self.limit, applied.wait_for(is_judged)).await;
         let is_ok = matches!(caught_up, Ok(Ok(_)));
-        if is_ok { Ok(()) } else { Err(unavailable(lagging())) }
+        if is_ok { Ok(()) } else { Err(failed("this node has not caught up with the others")) }
     }
 }
 
@@ -176,7 +156,7 @@ struct NonceKeeper {
 
 impl NonceKeeper {
     /// Callers that wait while a statement runs are in the next one: many share one commit.
-    async fn run(mut self, mut queue: mpsc::Receiver<NonceRequest>) {
+    async fn run(mut self, mut queue: mpsc::Receiver<Request>) {
         let mut batch = Vec::with_capacity(MAX_BATCH);
         while queue.recv_many(&mut batch, MAX_BATCH).await > 0 {
             self.stats.waiting.subtract(batch.len() as u64);
@@ -190,10 +170,7 @@ impl NonceKeeper {
         }
     }
 
-    async fn store(
-        &mut self,
-        batch: &[NonceRequest],
-    ) -> Result<Vec<Result<StoredNonce, NonceError>>, NonceError> {
+    async fn store(&mut self, batch: &[Request]) -> Result<Vec<Result<StoredNonce, NonceError>>, NonceError> {
         // Another connection has found the database again: this one may be dead without knowing.
         if self.node.back_since().is_some_and(|back| back > self.since) {
             (self.session, self.resting) = (None, None);
@@ -223,7 +200,7 @@ impl NonceKeeper {
 
     async fn exchange(
         &mut self,
-        batch: &[NonceRequest],
+        batch: &[Request],
     ) -> Result<Vec<Result<StoredNonce, NonceError>>, DatabaseError> {
         if self.session.as_ref().is_none_or(DatabaseSession::is_closed) {
             self.since = Instant::now();
@@ -249,12 +226,12 @@ impl NonceKeeper {
             let now = database::to_system(self.clock.now());
             session.query(RAISE_NONCE_FLOOR, &[(&now, Type::TIMESTAMPTZ)]).await?;
             self.node.forget_nonce_mark(mark);
-            return Ok(vec![Err(unavailable(lost_nonces())); batch.len()]);
+            return Ok(vec![Err(failed("the database has lost nonces")); batch.len()]);
         }
         let newest: i64 = row.try_get(0)?;
         if newest < judged.seq {
             self.node.wake();
-            return Ok(vec![Err(unavailable(forked())); batch.len()]);
+            return Ok(vec![Err(failed(FORKED)); batch.len()]);
         }
         let (head, floor) = (read_id(&row, 4)?, read_time(&row, 1)?);
         let purged: Option<SystemTime> = row.try_get(2)?;
@@ -277,24 +254,8 @@ impl NonceKeeper {
     }
 }
 
-fn unavailable(source: impl StdError + Send + Sync + 'static) -> NonceError {
-    NonceError::Unavailable(Arc::new(source))
-}
-
-fn closed() -> io::Error {
-    io::Error::other("the nonce store is closed")
-}
-
-fn forked() -> io::Error {
-    io::Error::other("the database does not have the batches that this node has")
-}
-
-fn lost_nonces() -> io::Error {
-    io::Error::other("the database has lost nonces")
-}
-
-fn lagging() -> io::Error {
-    io::Error::other("this node has not caught up with the others")
+fn failed(reason: &str) -> NonceError {
+    unavailable(io::Error::other(reason))
 }
 
 // Forgets expired nonces (D71), in two steps. The mark in `svc_repository` is moved first: from then on a request

@@ -32,33 +32,10 @@ pub struct DatabaseSettings {
     pub(crate) root_file: Option<PathBuf>,
 }
 
+/// Why a database URL cannot be used: a sentence for the operator.
 #[derive(Debug, Error)]
-pub enum SettingsError {
-    #[error("this is not a database URL. Write it as postgres://USER@HOST:PORT/NAME")]
-    NoUrl,
-    #[error("the database URL cannot be used: {reason}")]
-    Unusable { reason: String },
-    #[error("the database URL names no host. Write it as postgres://USER@HOST:PORT/NAME")]
-    NoHost,
-    #[error(
-        "the database URL on the command line has a password, which every user of this machine can read there. Set the \
-         URL in the environment (COUNTERSIGN_DATABASE), or write it into a file that only this user can read, and name \
-         that as `url_file` in `[database]`"
-    )]
-    PasswordOnCommandLine,
-    #[error(
-        "sslmode={0} does not make sure that it is your database that answers. Use sslmode=verify-full, with \
-         sslrootcert=FILE if the database has a certificate authority of its own; or sslmode=disable if the network is \
-         safe"
-    )]
-    WeakEncryption(String),
-    #[error(
-        "channel_binding=require is not supported. Remove it: sslmode=verify-full proves the server as well"
-    )]
-    ChannelBinding,
-    #[error("sslrootcert is of no use without TLS. Add sslmode=verify-full, or remove it")]
-    RootsWithoutTls,
-}
+#[error("{0}")]
+pub struct SettingsError(String);
 
 /// What the library does not know, or would understand more weakly.
 #[derive(Debug, Default)]
@@ -70,31 +47,50 @@ struct OwnOptions {
 
 impl DatabaseSettings {
     pub fn parse(text: &str, source: UrlSource) -> Result<Self, SettingsError> {
+        let refuse = |reason: &str| Err(SettingsError(reason.to_owned()));
         let text = text.trim();
         let is_url = text.starts_with("postgres://") || text.starts_with("postgresql://");
         let (rest, own) = if is_url { split_url(text) } else { split_words(text) };
-        let mut config = Config::from_str(&rest).map_err(|error| {
-            // In a list of words, a piece of the password can look like an option, and would be shown.
-            let reason = std::error::Error::source(&error).map(ToString::to_string).filter(|_| is_url);
-            reason.map_or(SettingsError::NoUrl, |reason| SettingsError::Unusable { reason })
-        })?;
+        let mut config = match Config::from_str(&rest) {
+            Ok(config) => config,
+            Err(error) => {
+                // In a list of words, a piece of the password can look like an option, and would be shown.
+                let reason = std::error::Error::source(&error).filter(|_| is_url);
+                return refuse(&reason.map_or_else(
+                    || "this is not a database URL. Write it as postgres://USER@HOST:PORT/NAME".to_owned(),
+                    |reason| format!("the database URL cannot be used: {reason}"),
+                ));
+            }
+        };
         if source == UrlSource::CommandLine && config.get_password().is_some() {
-            return Err(SettingsError::PasswordOnCommandLine);
+            return refuse(
+                "the database URL on the command line has a password, which every user of this machine can read there. \
+                 Set the URL in the environment (COUNTERSIGN_DATABASE), or write it into a file that only this user can \
+                 read, and name that as `url_file` in `[database]`",
+            );
         }
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
-            return Err(SettingsError::NoHost);
+            return refuse("the database URL names no host. Write it as postgres://USER@HOST:PORT/NAME");
         }
         let default = if is_local(&config) { "disable" } else { "verify-full" };
         let encryption = match own.sslmode.as_deref().unwrap_or(default) {
             "disable" => Encryption::Off,
             "verify-full" => Encryption::VerifyFull,
-            other => return Err(SettingsError::WeakEncryption(other.to_owned())),
+            other => {
+                return refuse(&format!(
+                    "sslmode={other} does not make sure that it is your database that answers. Use sslmode=verify-full, \
+                     with sslrootcert=FILE if the database has a certificate authority of its own; or sslmode=disable if \
+                     the network is safe"
+                ));
+            }
         };
         if own.channel_binding.as_deref() == Some("require") {
-            return Err(SettingsError::ChannelBinding);
+            return refuse(
+                "channel_binding=require is not supported. Remove it: sslmode=verify-full proves the server as well",
+            );
         }
         if own.sslrootcert.is_some() && encryption == Encryption::Off {
-            return Err(SettingsError::RootsWithoutTls);
+            return refuse("sslrootcert is of no use without TLS. Add sslmode=verify-full, or remove it");
         }
         config.channel_binding(ChannelBinding::Disable);
         config.ssl_mode(match encryption {

@@ -25,7 +25,7 @@ pub struct WebhookProgress {
 pub struct WebhookClaim<'a> {
     /// Events up to this commit have arrived; `None` if there were none yet.
     pub commit: Option<ObjectId>,
-    session: Option<DatabaseSession>,
+    session: DatabaseSession,
     progress: &'a mut WebhookProgress,
 }
 
@@ -41,7 +41,7 @@ impl WebhookProgress {
             None => self.database.connect("webhook", CLAIM_LIMIT).await?,
         };
         match within(LIMIT, claim(&session, &self.name)).await? {
-            Some(commit) => Ok(Some(WebhookClaim { commit, session: Some(session), progress: self })),
+            Some(commit) => Ok(Some(WebhookClaim { commit, session, progress: self })),
             None => {
                 self.session = Some(session);
                 Ok(None)
@@ -52,11 +52,11 @@ impl WebhookProgress {
 
 impl WebhookClaim<'_> {
     /// Events up to `commit` have arrived. Ends the claim. After an error they may be delivered once more.
-    pub async fn finish(mut self, commit: ObjectId) -> Result<(), DatabaseError> {
-        let Some(session) = self.session.take() else { return Ok(()) };
+    pub async fn finish(self, commit: ObjectId) -> Result<(), DatabaseError> {
+        let Self { session, progress, .. } = self;
         let update = "update svc_webhook set commit = $2 where name = $1";
         let work = async {
-            let name = &self.progress.name;
+            let name = &progress.name;
             session
                 .client
                 .query_typed(update, &[(name, Type::TEXT), (&commit.as_slice(), Type::BYTEA)])
@@ -65,15 +65,14 @@ impl WebhookClaim<'_> {
             Ok(())
         };
         within(LIMIT, session.certain(work)).await?;
-        self.progress.session = Some(session);
+        progress.session = Some(session);
         Ok(())
     }
 
     /// Ends the claim without progress.
-    pub async fn release(mut self) -> Result<(), DatabaseError> {
-        let Some(session) = self.session.take() else { return Ok(()) };
-        within(LIMIT, async { Ok(session.client.batch_execute("rollback").await?) }).await?;
-        self.progress.session = Some(session);
+    pub async fn release(self) -> Result<(), DatabaseError> {
+        within(LIMIT, async { Ok(self.session.client.batch_execute("rollback").await?) }).await?;
+        self.progress.session = Some(self.session);
         Ok(())
     }
 }

@@ -2,8 +2,7 @@
 //! are read up to the newest checkpoint only; what comes after it is derived again.
 
 use std::io::{BufReader, Read, Seek as _, SeekFrom};
-use std::path::{Path, PathBuf};
-use std::{fs::File, io, ops::Range, os::unix::fs::FileExt as _, sync::Arc};
+use std::{fs::File, io, ops::Range, os::unix::fs::FileExt as _, path::Path, sync::Arc};
 
 use countersign_core::log::tree::{Hash, Tree, TreeHead, empty_root, node_hash};
 use countersign_core::log::{record::Leaf, record::Record, status::Statuses};
@@ -21,8 +20,7 @@ const MAX_WAITING_RECORDS: usize = 8_192;
 
 #[derive(Debug)]
 pub(crate) struct LogCache {
-    leaves: ChangedFile,
-    leaf_file: LeafFile,
+    leaves: LeafFile,
     /// How many leaves lie in the file.
     leaves_written: u64,
     new_leaves: Vec<u8>,
@@ -31,10 +29,7 @@ pub(crate) struct LogCache {
 
 /// The leaves, for all who read them.
 #[derive(Debug, Clone)]
-pub(crate) struct LeafFile {
-    path: PathBuf,
-    file: Arc<File>,
-}
+pub(crate) struct LeafFile(Arc<ChangedFile>);
 
 /// What the caches hold, if it agrees with itself.
 #[derive(Debug)]
@@ -61,10 +56,8 @@ impl LogCache {
         std::fs::create_dir_all(dir).map_err(LogError::cache(dir))?;
         let path = dir.join("leaves");
         let leaves = disk.open_changed(&path).map_err(LogError::cache(&path))?;
-        let leaf_file = LeafFile { file: Arc::clone(leaves.file()), path: leaves.path().to_owned() };
         Ok(Self {
-            leaves,
-            leaf_file,
+            leaves: LeafFile(Arc::new(leaves)),
             leaves_written: 0,
             new_leaves: Vec::new(),
             records: RecordFile::open(disk, dir, kept)?,
@@ -72,21 +65,44 @@ impl LogCache {
     }
 
     pub(crate) fn leaves(&self) -> &LeafFile {
-        &self.leaf_file
+        &self.leaves
     }
 
     /// Whether nothing was ever derived, as far as the files say.
     pub(crate) fn is_empty_on_disk(&self) -> Result<bool, LogError> {
-        let found = self.leaves.file().metadata().map_err(LogError::cache(self.leaves.path()))?;
+        let found = self.leaves.0.file().metadata().map_err(self.leaves.fail())?;
         Ok(found.len() == 0)
     }
 
     /// Reads what the caches say up to a checkpoint. `None` if it is not the log of that checkpoint. Everything behind is
     /// dropped.
     pub(crate) fn load(&mut self, wish: &CacheWish<'_>) -> Result<Option<LoadedLog>, LogError> {
-        let Some(LoadedTree { tree, recount, earlier_state, state }) = self.load_tree(wish)? else {
+        let (mut tree, mut recount) = (Tree::default(), Recount::default());
+        let (mut earlier_state, mut state) = (None, Statuses::default().root());
+        let (leaves, fail) = (self.leaves.clone(), self.leaves.fail());
+        let mut reader = leaves.reader().map_err(&fail)?;
+        let mut bytes = [0; LEAF_BYTES];
+        for size in 1..=wish.head.size {
+            if (wish.is_stopping)() {
+                return Ok(None);
+            }
+            match reader.read_exact(&mut bytes) {
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+                read => read.map_err(&fail)?,
+            }
+            let leaf = CachedLeaf::read(&bytes);
+            let hash = leaf.leaf().hash();
+            tree.push(hash);
+            recount.push(hash);
+            state = leaf.state;
+            if wish.earlier == Some(size) {
+                earlier_state = Some(state);
+            }
+        }
+        if tree.root(wish.head.size) != Some(wish.head.root) {
             return Ok(None);
-        };
+        }
+        // The maps must be those that the leaves name.
         let (earlier, statuses) = self.records.load(wish.head.size, wish.earlier)?;
         if statuses.root() != state || earlier.as_ref().map(Statuses::root) != earlier_state {
             return Ok(None);
@@ -120,7 +136,7 @@ impl LogCache {
     /// Puts everything on disk. Only a checkpoint makes it count.
     pub(crate) fn sync(&mut self) -> Result<(), LogError> {
         self.write()?;
-        self.leaves.sync().map_err(LogError::cache(self.leaves.path()))?;
+        self.leaves.0.sync().map_err(self.leaves.fail())?;
         self.records.sync()
     }
 
@@ -135,54 +151,17 @@ impl LogCache {
     /// Writes what waits. After a failure everything is written again, at the same place.
     fn write(&mut self) -> Result<(), LogError> {
         let at = self.leaves_written * LEAF_BYTES as u64;
-        let written = self.leaves.write_at(&self.new_leaves, at);
-        written.map_err(LogError::cache(self.leaves.path()))?;
+        self.leaves.0.write_at(&self.new_leaves, at).map_err(self.leaves.fail())?;
         self.leaves_written = self.len();
         self.new_leaves.clear();
         self.records.write()
     }
 
-    fn load_tree(&self, wish: &CacheWish<'_>) -> Result<Option<LoadedTree>, LogError> {
-        let (mut tree, mut recount) = (Tree::default(), Recount::default());
-        let (mut earlier_state, mut state) = (None, Statuses::default().root());
-        let fail = LogError::cache(self.leaves.path());
-        let mut reader = self.leaf_file.reader().map_err(&fail)?;
-        let mut bytes = [0; LEAF_BYTES];
-        for size in 1..=wish.head.size {
-            if (wish.is_stopping)() {
-                return Ok(None);
-            }
-            match reader.read_exact(&mut bytes) {
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
-                read => read.map_err(&fail)?,
-            }
-            let leaf = CachedLeaf::read(&bytes);
-            let hash = leaf.leaf().hash();
-            tree.push(hash);
-            recount.push(hash);
-            state = leaf.state;
-            if wish.earlier == Some(size) {
-                earlier_state = Some(state);
-            }
-        }
-        let is_same = tree.root(wish.head.size) == Some(wish.head.root);
-        Ok(is_same.then_some(LoadedTree { tree, recount, earlier_state, state }))
-    }
-
     fn truncate_leaves(&mut self, size: u64) -> Result<(), LogError> {
-        let cut = self.leaves.set_length(size * LEAF_BYTES as u64);
-        cut.map_err(LogError::cache(self.leaves.path()))?;
+        self.leaves.0.set_length(size * LEAF_BYTES as u64).map_err(self.leaves.fail())?;
         self.leaves_written = size;
         Ok(())
     }
-}
-
-struct LoadedTree {
-    tree: Tree,
-    recount: Recount,
-    /// The root of the map that the leaf of `CacheWish::earlier` names, and, below, the last leaf.
-    earlier_state: Option<Hash>,
-    state: Hash,
 }
 
 impl LeafFile {
@@ -190,15 +169,19 @@ impl LeafFile {
     pub(crate) fn read(&self, range: Range<u64>) -> Result<Vec<CachedLeaf>, LogError> {
         let count = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or_default();
         let mut bytes = vec![0; count * LEAF_BYTES];
-        let read = self.file.read_exact_at(&mut bytes, range.start * LEAF_BYTES as u64);
-        read.map_err(LogError::cache(&self.path))?;
+        let read = self.0.file().read_exact_at(&mut bytes, range.start * LEAF_BYTES as u64);
+        read.map_err(self.fail())?;
         Ok(bytes.as_chunks().0.iter().map(CachedLeaf::read).collect())
     }
 
     fn reader(&self) -> io::Result<impl Read> {
-        let mut file = &*self.file;
+        let mut file: &File = self.0.file();
         file.seek(SeekFrom::Start(0))?;
         Ok(BufReader::with_capacity(1 << 20, file))
+    }
+
+    fn fail(&self) -> impl Fn(io::Error) -> LogError + use<> {
+        LogError::cache(self.0.path())
     }
 }
 

@@ -121,7 +121,7 @@ impl LogError {
         }
     }
 
-    pub(crate) fn cache(path: &std::path::Path) -> impl Fn(io::Error) -> Self {
+    pub(crate) fn cache(path: &std::path::Path) -> impl Fn(io::Error) -> Self + use<> {
         let path = path.to_owned();
         move |source| Self::Cache { path: path.clone(), source: Arc::new(source) }
     }

@@ -89,7 +89,7 @@ impl CheckpointFiles {
 
     fn replace(&self, name: &str, text: &str) -> Result<(), KeepError> {
         let path = self.dir.join(name);
-        let replaced = self.disk.replace(&path, text, |_| {});
+        let replaced = self.disk.replace(&path, text);
         replaced.map_err(|source| KeepError::File { path, source: Arc::new(source) })
     }
 }

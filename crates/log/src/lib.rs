@@ -23,7 +23,7 @@ pub use crate::recent::{CheckpointMinute, RECENT_MINUTES, RecentLog};
 pub use crate::settings::{CheckpointSigner, LogOptions, MAX_WAITING, MlDsaSecret};
 pub use crate::tiles::{NoTile, PackedBundles};
 pub use crate::witness::{
-    AskedTooOften, CosignRefusal, CosignStep, LogReplay, LogWitness, StepHook, TakenList, UntakenLog,
-    WitnessMemoryError, WitnessStop, WitnessedFigures, WitnessedLog, forget_stops,
+    AskedTooOften, CosignRefusal, LogReplay, LogWitness, TakenList, UntakenLog, WitnessMemoryError,
+    WitnessStop, WitnessedFigures, WitnessedLog, forget_stops,
 };
 pub use crate::{log::LogCopy, log::TransparencyLog, staples::NoStaple, state::LogFigures};

@@ -97,7 +97,7 @@ impl SeenMemory {
         let mut next = kept.clone();
         change(&mut next);
         if next != *kept {
-            let replaced = self.disk.replace(&self.path, &next.write(&self.key), |_| {});
+            let replaced = self.disk.replace(&self.path, &next.write(&self.key));
             replaced.map_err(LogError::cache(&self.path))?;
             self.kept = Some(next);
         }

@@ -5,8 +5,9 @@ use std::{io::Write as _, sync::Arc, sync::atomic::Ordering};
 use countersign_core::log::tile::{TILE_WIDTH, TileKind, TileName};
 use countersign_core::log::{record::write_bundle, tree::Hash};
 use countersign_core::values::bounds::PACKED_BUNDLES_BYTES;
+use countersign_store::objects::spot::ByBytes;
 use flate2::{Compression, write::GzEncoder};
-use quick_cache::{Weighter, sync::Cache};
+use quick_cache::sync::Cache;
 use thiserror::Error;
 
 use crate::{cache::CachedLeaf, error::LogError, state::LogState};
@@ -70,15 +71,6 @@ impl LogState {
 /// Compressed bundles, by the hash of their entries: such a bundle never changes, and is compressed once while it is kept.
 #[derive(Debug)]
 pub struct PackedBundles(Cache<Hash, Arc<[u8]>, ByBytes>);
-
-#[derive(Debug, Clone)]
-struct ByBytes;
-
-impl Weighter<Hash, Arc<[u8]>> for ByBytes {
-    fn weight(&self, _: &Hash, packed: &Arc<[u8]>) -> u64 {
-        packed.len() as u64 + 128
-    }
-}
 
 impl Default for PackedBundles {
     fn default() -> Self {

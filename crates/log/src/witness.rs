@@ -15,9 +15,8 @@ use countersign_core::values::{digest::Sha256, shown::shown_text, verifier_key::
 use countersign_store::{Disk, machine::clock::lock, machine::clock::read, machine::clock::write};
 
 use crate::settings::CheckpointSigner;
-use crate::witness::memory::hash_of;
-use crate::witness::memory::{Contradiction, WitnessMemory};
-pub use crate::witness::memory::{CosignStep, StepHook, WitnessMemoryError, WitnessStop, forget_stops};
+use crate::witness::memory::{Contradiction, WitnessMemory, hash_of};
+pub use crate::witness::memory::{WitnessMemoryError, WitnessStop, forget_stops};
 use crate::witness::network::AskingRate;
 pub use crate::witness::network::{AskedTooOften, TakenList, UntakenLog};
 pub use crate::witness::record::{CosignRefusal, LogReplay, WitnessedLog};
@@ -66,13 +65,6 @@ impl LogWitness {
         let (memory, is_learning) = (WitnessMemory::open(disk, dir)?, AtomicBool::new(false));
         let (logs, known, started) = (RwLock::default(), Mutex::default(), Instant::now());
         Ok(Self { signers, memory, logs, known, started, is_learning })
-    }
-
-    /// Tests stop it between two steps.
-    #[must_use]
-    pub fn with_hook(mut self, hook: StepHook) -> Self {
-        self.memory.hook = Some(hook);
-        self
     }
 
     pub fn keys(&self) -> Vec<VerifierKey> {
@@ -260,13 +252,14 @@ impl LogWitness {
                     Ok([]) | Err(_) => Err(CosignRefusal::NotSigned(error)),
                 }
             }
-            Err(error @ (CheckpointError::Form(_) | CheckpointError::UnknownOrigin(_))) => {
-                Err(CosignRefusal::Malformed(error))
-            }
             Err(
                 error @ (CheckpointError::NotSigned(_) | CheckpointError::Note(NoteError::BadSignature(_))),
             ) => Err(CosignRefusal::NotSigned(error)),
-            Err(error @ CheckpointError::Note(_)) => Err(CosignRefusal::Malformed(error)),
+            Err(
+                error @ (CheckpointError::Form(_)
+                | CheckpointError::UnknownOrigin(_)
+                | CheckpointError::Note(_)),
+            ) => Err(CosignRefusal::Malformed(error)),
         }
     }
 
@@ -403,10 +396,8 @@ impl LogWitness {
         if let Some(rate) = log.rate.as_ref().filter(|_| log.replay().is_none()) {
             rate.take(size > record.size(), self.started.elapsed())?;
         }
-        self.memory.note(CosignStep::Examined);
         let lines = self.signers.iter().map(|signer| signer.cosign(signed.text(), now.max(last)));
         let lines = lines.collect::<Result<Vec<_>, _>>().map_err(CosignRefusal::Signer)?;
-        self.memory.note(CosignStep::Cosigned);
         let mut cosigned = signed;
         let added = cosigned.add_cosignatures(&lines, &self.keys());
         let added = added.map_err(|error| CosignRefusal::Signer(error.to_string()))?;

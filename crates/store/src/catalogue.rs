@@ -29,16 +29,10 @@ pub struct Catalogue {
     store: Arc<StoreState>,
     hasher: DigestHasher,
     tables: RwLock<Tables>,
-    /// Held while the tables are brought up to date.
-    following: Mutex<Following>,
+    /// What the tables were made from; `None` if they have to be made anew. Held while they are brought up to date.
+    seen: Mutex<Option<Arc<Head>>>,
     is_ready: watch::Sender<bool>,
     is_stopping: AtomicBool,
-}
-
-#[derive(Default)]
-struct Following {
-    /// What the tables were made from; `None` if they have to be made anew.
-    seen: Option<Arc<Head>>,
 }
 
 impl Catalogue {
@@ -47,7 +41,7 @@ impl Catalogue {
             store,
             hasher: DigestHasher::default(),
             tables: RwLock::default(),
-            following: Mutex::default(),
+            seen: Mutex::default(),
             is_ready: watch::Sender::new(false),
             is_stopping: AtomicBool::new(false),
         }
@@ -66,7 +60,7 @@ impl Catalogue {
     pub fn look(&self) -> Look<'_> {
         self.catch_up();
         let tables = read(&self.tables);
-        Look::new(self.store.published.load_full(), tables, &self.hasher)
+        Look { head: self.store.published.load_full(), tables, hasher: &self.hasher }
     }
 
     /// Makes a `catch_up` that is under way end early, and any later one do nothing.
@@ -76,13 +70,13 @@ impl Catalogue {
 
     /// Reads everything that has changed since the last time. Takes long the first time.
     pub fn catch_up(&self) {
-        let mut following = lock(&self.following);
+        let mut seen = lock(&self.seen);
         let head = self.store.published.load_full();
-        if self.is_stopping() || following.seen.as_ref().is_some_and(|seen| seen.commit == head.commit) {
+        if self.is_stopping() || seen.as_ref().is_some_and(|seen| seen.commit == head.commit) {
             return;
         }
         // Put back when all is done: after a panic, the next one begins anew.
-        let changed = following.seen.take().map(|seen| Difference::between(&seen.root, &head.root));
+        let changed = seen.take().map(|seen| Difference::between(&seen.root, &head.root));
         match changed {
             Some(Ok(difference)) => self.update(&difference, &head),
             // Where very much differs, to begin anew is as fast.
@@ -91,7 +85,7 @@ impl Catalogue {
                 *write(&self.tables) = tables;
             }
         }
-        following.seen = Some(head);
+        *seen = Some(head);
         self.is_ready.send_if_modified(|is_ready| !std::mem::replace(is_ready, true));
     }
 

@@ -1,13 +1,12 @@
 //! Nonces that were used (D31). A nonce is remembered on disk before its request is acted upon, so that no restart and
 //! no crash makes a request valid twice.
 
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::{error::Error as StdError, fs, io, path::Path, path::PathBuf, sync::Arc, time::Instant};
 
 use countersign_core::values::time::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Statement, Transaction, TransactionBehavior, params};
 use thiserror::Error;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, mpsc::error::TrySendError, oneshot};
 
 use crate::machine::clock::{Clock, JoinedThread, RecentFailure, WriteFailure};
 use crate::machine::disk::{Disk, ignore_missing, sync_parent};
@@ -32,8 +31,7 @@ type Nonce = [u8; 16];
 #[derive(Debug)]
 pub struct Nonces {
     floor: Option<Timestamp>,
-    stats: Arc<NonceStats>,
-    queue: SyncSender<NonceRequest>,
+    queue: NonceQueue<Nonce, i64, ()>,
     _keeper: JoinedThread,
 }
 
@@ -78,11 +76,49 @@ impl From<rusqlite::Error> for NonceError {
     }
 }
 
-struct NonceRequest {
-    nonce: Nonce,
-    expires_at: i64,
-    reply: oneshot::Sender<Result<(), NonceError>>,
+/// A nonce to be stored until it `expires`, and the way back to its caller.
+#[derive(Debug)]
+pub struct NonceRequest<N, E, A> {
+    pub nonce: N,
+    pub expires: E,
+    pub reply: oneshot::Sender<Result<A, NonceError>>,
 }
+
+/// Nonces that wait to be stored. Dropping it lets their keeper answer them, and then end.
+#[derive(Debug)]
+pub struct NonceQueue<N, E, A> {
+    requests: mpsc::Sender<NonceRequest<N, E, A>>,
+    stats: Arc<NonceStats>,
+}
+
+impl<N, E, A> NonceQueue<N, E, A> {
+    /// A queue, and where its keeper finds what waits.
+    pub fn new(stats: Arc<NonceStats>) -> (Self, mpsc::Receiver<NonceRequest<N, E, A>>) {
+        let (requests, waiting) = mpsc::channel(QUEUE);
+        (Self { requests, stats }, waiting)
+    }
+
+    /// Waits until the keeper has answered.
+    pub async fn store(&self, nonce: N, expires: E) -> Result<A, NonceError> {
+        let (reply, answer) = oneshot::channel();
+        let closed = || unavailable(io::Error::other("the nonce store is closed"));
+        self.stats.waiting.add(1);
+        self.requests.try_send(NonceRequest { nonce, expires, reply }).map_err(|error| {
+            self.stats.waiting.subtract(1);
+            match error {
+                TrySendError::Full(_) => NonceError::Busy,
+                TrySendError::Closed(_) => closed(),
+            }
+        })?;
+        answer.await.unwrap_or_else(|_| Err(closed()))
+    }
+
+    pub fn stats(&self) -> &Arc<NonceStats> {
+        &self.stats
+    }
+}
+
+type Request = NonceRequest<Nonce, i64, ()>;
 
 struct Keeper {
     disk: Disk,
@@ -151,9 +187,9 @@ impl Nonces {
         stats.kept.set(kept.unsigned_abs());
         let path = path.to_owned();
         let mut keeper = Keeper { disk, path, database, clock, stats: Arc::clone(&stats) };
-        let (queue, waiting) = sync_channel(QUEUE);
-        let keeper = JoinedThread::start("nonces", move || keeper.run(&waiting)).map_err(unavailable)?;
-        Ok(Self { floor, stats, queue, _keeper: keeper })
+        let (queue, waiting) = NonceQueue::new(stats);
+        let keeper = JoinedThread::start("nonces", move || keeper.run(waiting)).map_err(unavailable)?;
+        Ok(Self { floor, queue, _keeper: keeper })
     }
 
     /// Requests with an earlier timestamp must be refused: whether their nonces were used is not known.
@@ -162,44 +198,33 @@ impl Nonces {
     }
 
     pub fn stats(&self) -> &NonceStats {
-        &self.stats
+        self.queue.stats()
     }
 
     /// Remembers `nonce` until `expires_at`. After `Ok` it is on disk, and no other caller got `Ok` for it.
     pub async fn remember(&self, nonce: [u8; 16], expires_at: Timestamp) -> Result<(), NonceError> {
-        let (reply, answer) = oneshot::channel();
         // Rounded up: a fraction of a second too long is harmless.
-        let waiting = NonceRequest { nonce, expires_at: expires_at.unix_seconds().saturating_add(1), reply };
-        self.stats.waiting.add(1);
-        self.queue.try_send(waiting).map_err(|error| {
-            self.stats.waiting.subtract(1);
-            match error {
-                TrySendError::Full(_) => NonceError::Busy,
-                TrySendError::Disconnected(_) => unavailable(closed()),
-            }
-        })?;
-        answer.await.unwrap_or_else(|_| Err(unavailable(closed())))
+        self.queue.store(nonce, expires_at.unix_seconds().saturating_add(1)).await
     }
 }
 
 impl Keeper {
     /// Callers that wait while a batch is synced are in the next one: many share one fsync.
-    fn run(&mut self, queue: &Receiver<NonceRequest>) {
-        while let Ok(first) = queue.recv() {
-            let batch: Vec<NonceRequest> =
-                std::iter::once(first).chain(queue.try_iter()).take(MAX_BATCH).collect();
+    fn run(&mut self, mut queue: mpsc::Receiver<Request>) {
+        let mut batch = Vec::with_capacity(MAX_BATCH);
+        while queue.blocking_recv_many(&mut batch, MAX_BATCH) > 0 {
             self.stats.waiting.subtract(batch.len() as u64);
             let stored = self.store(&batch);
             self.stats.note_outcome(stored.as_ref().err());
             // After an error nothing is known to be on disk, so no caller may go on.
             let answers = stored.unwrap_or_else(|error| vec![Err(error); batch.len()]);
-            for (waiting, answer) in batch.into_iter().zip(answers) {
+            for (waiting, answer) in batch.drain(..).zip(answers) {
                 let _ = waiting.reply.send(answer);
             }
         }
     }
 
-    fn store(&mut self, batch: &[NonceRequest]) -> Result<Vec<Result<(), NonceError>>, NonceError> {
+    fn store(&mut self, batch: &[Request]) -> Result<Vec<Result<(), NonceError>>, NonceError> {
         let now = self.clock.now().unix_seconds();
         let transaction = self.database.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let answers = insert(&transaction, batch)?;
@@ -214,19 +239,16 @@ impl Keeper {
     }
 }
 
-fn insert(
-    transaction: &Transaction<'_>,
-    batch: &[NonceRequest],
-) -> rusqlite::Result<Vec<Result<(), NonceError>>> {
+fn insert(transaction: &Transaction<'_>, batch: &[Request]) -> rusqlite::Result<Vec<Result<(), NonceError>>> {
     let mut forgotten = Forgotten::of(transaction)?;
     let mut insert = transaction.prepare("INSERT OR IGNORE INTO nonces VALUES (?1, ?2)")?;
     batch
         .iter()
         .map(|waiting| {
-            if forgotten.has(waiting.expires_at)? {
+            if forgotten.has(waiting.expires)? {
                 return Ok(Err(NonceError::Forgotten));
             }
-            let is_new = insert.execute(params![waiting.nonce, waiting.expires_at])? == 1;
+            let is_new = insert.execute(params![waiting.nonce, waiting.expires])? == 1;
             Ok(if is_new { Ok(()) } else { Err(NonceError::Used) })
         })
         .collect()
@@ -330,12 +352,8 @@ fn write_floor(transaction: &Transaction<'_>, floor: Timestamp) -> rusqlite::Res
     replace.execute(params![FLOOR, floor.to_string()]).map(drop)
 }
 
-fn unavailable(source: impl StdError + Send + Sync + 'static) -> NonceError {
+pub fn unavailable(source: impl StdError + Send + Sync + 'static) -> NonceError {
     NonceError::Unavailable(Arc::new(source))
-}
-
-fn closed() -> io::Error {
-    io::Error::other("the nonce store is closed")
 }
 
 // Which nonces were forgotten, by the times at which they expired (D50). A request whose nonce would expire within such

@@ -7,8 +7,8 @@ pub mod folded;
 pub mod pack;
 pub mod spot;
 
-use std::sync::{Arc, Mutex};
-use std::{cell::RefCell, fmt, path::Path, path::PathBuf};
+use std::sync::{Arc, Mutex, RwLock};
+use std::{cell::RefCell, collections::HashMap, fmt, mem, path::Path, path::PathBuf};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
@@ -17,10 +17,11 @@ use gix::odb::{loose, pack as odb_pack};
 use gix::{ObjectId, hash::Kind as HashKind, hashtable, objs::Kind, zlib::Inflate};
 use quick_cache::sync::Cache;
 
-use crate::objects::pack::{Pack, PackObject, Unpacked, list_packs};
+use crate::error::StoreError;
+use crate::machine::clock::{lock, read, write};
+use crate::objects::pack::{Pack, PackObject, list_packs};
 use crate::objects::spot::{ByBytes, Known, ParsedObjects, Spot};
 use crate::objects::{commit::Commit, delta::BasesInPack, delta::DeltaBases, folded::Folded};
-use crate::{error::StoreError, machine::clock::lock};
 
 /// How large an object may be for a check: what a stranger made could be a thousand times as large as its file. Stored
 /// files have some megabytes, and a directory of a million names has 50, three times that while a difference is undone.
@@ -44,7 +45,10 @@ pub(crate) struct Objects {
     loose: Vec<loose::Store>,
     recent: Cache<ObjectId, Arc<[u8]>, ByBytes>,
     pub(crate) parsed: ParsedObjects,
-    unpacked: Unpacked,
+    /// Blobs of changes that are decided and not yet published: only the writer's own head names them.
+    staged: RwLock<HashMap<ObjectId, Arc<[u8]>>>,
+    /// Objects that are published, and will be in the next pack: a node writes them to disk in groups.
+    held: RwLock<HashMap<ObjectId, (Kind, Bytes)>>,
     /// Whether what is read must hash to its id. The server trusts its disk; a check does not.
     pub(crate) verifies: bool,
 }
@@ -60,16 +64,8 @@ thread_local! {
 }
 
 impl Objects {
-    pub(crate) fn open(git_dir: &Path, cache_bytes: u64) -> Result<Self, StoreError> {
-        Self::open_dirs(&[git_dir.join("objects")], cache_bytes, false)
-    }
-
-    /// Objects that lie in several directories, and none of them is trusted.
-    pub(crate) fn open_to_check(dirs: &[PathBuf], cache_bytes: u64) -> Result<Self, StoreError> {
-        Self::open_dirs(dirs, cache_bytes, true)
-    }
-
-    fn open_dirs(dirs: &[PathBuf], cache_bytes: u64, verifies: bool) -> Result<Self, StoreError> {
+    /// Opens the objects in these directories. A check `verifies` them.
+    pub(crate) fn open(dirs: &[PathBuf], cache_bytes: u64, verifies: bool) -> Result<Self, StoreError> {
         let packs = dirs.iter().map(|dir| dir.join("pack"));
         let objects = Self {
             // A copy that someone made may lack the directory; our own repository may not.
@@ -79,7 +75,8 @@ impl Objects {
             loose: dirs.iter().map(|dir| open_loose(dir, verifies)).collect(),
             recent: Cache::with_weighter((cache_bytes / 2_048) as usize, cache_bytes, ByBytes),
             parsed: ParsedObjects::new(),
-            unpacked: Unpacked::default(),
+            staged: RwLock::default(),
+            held: RwLock::default(),
             verifies,
         };
         objects.rescan()?;
@@ -139,11 +136,11 @@ impl Objects {
         {
             check_file_size(id, bytes)?;
         }
-        let found = match self.find_packed(id)? {
+        let found = match self.find_packed(id, None)? {
             Some(found) => found,
             None => {
-                if let Some(blob) = self.unpacked.staged(id) {
-                    return Ok(blob);
+                if let Some(blob) = read(&self.staged).get(id) {
+                    return Ok(Arc::clone(blob));
                 }
                 self.find_elsewhere(id)?
             }
@@ -170,8 +167,7 @@ impl Objects {
 
     /// An object that is not worth keeping in the cache of blobs.
     pub(crate) fn read(&self, id: &ObjectId, kind: Kind) -> Result<Vec<u8>, StoreError> {
-        let found = self.find_packed(id)?.map_or_else(|| self.find_elsewhere(id), Ok)?;
-        self.check(id, found, kind)
+        self.read_after(id, kind, None)
     }
 
     /// Reads an object as [`Objects::read`] does, for a reader that goes through many versions.
@@ -179,9 +175,9 @@ impl Objects {
         &self,
         id: &ObjectId,
         kind: Kind,
-        bases: &mut DeltaBases,
+        bases: Option<&mut DeltaBases>,
     ) -> Result<Vec<u8>, StoreError> {
-        let found = self.find_packed_after(id, Some(bases))?.map_or_else(|| self.find_elsewhere(id), Ok)?;
+        let found = self.find_packed(id, bases)?.map_or_else(|| self.find_elsewhere(id), Ok)?;
         self.check(id, found, kind)
     }
 
@@ -206,7 +202,7 @@ impl Objects {
 
     /// A commit that a stranger named; `None` if no commit has this id. Does not look at the disk again.
     pub(crate) fn find_commit(&self, id: &ObjectId) -> Result<Option<Vec<u8>>, StoreError> {
-        let found = match self.find_packed(id)? {
+        let found = match self.find_packed(id, None)? {
             Some(found) => Some(found),
             None => self.find_loose(id)?,
         };
@@ -215,17 +211,18 @@ impl Objects {
     }
 
     pub(crate) fn stage(&self, id: ObjectId, blob: Arc<[u8]>) {
-        self.unpacked.stage(id, blob);
+        write(&self.staged).insert(id, blob);
     }
 
     /// The staged blobs will never be published.
     pub(crate) fn unstage(&self) {
-        self.unpacked.take_staged();
+        *write(&self.staged) = HashMap::new();
     }
 
     /// Holds objects that are published, the staged blobs among them. They are in no pack yet.
     pub(crate) fn hold(&self, objects: &[PackObject]) {
-        self.unpacked.hold(objects);
+        let held = objects.iter().map(|object| (object.id, (object.kind, object.data.clone())));
+        write(&self.held).extend(held);
         self.keep_staged();
     }
 
@@ -238,12 +235,13 @@ impl Objects {
 
     /// Holds nothing any more. What was held is in a pack, or gone.
     pub(crate) fn release(&self) {
-        self.unpacked.release();
+        *write(&self.held) = HashMap::new();
     }
 
     /// Keeps what was just published in the cache, because it will be read next.
     fn keep_staged(&self) {
-        self.unpacked.take_staged().into_iter().for_each(|(id, blob)| self.recent.insert(id, blob));
+        let staged = mem::take(&mut *write(&self.staged));
+        staged.into_iter().for_each(|(id, blob)| self.recent.insert(id, blob));
     }
 
     /// Puts `new` in the place of `old`, which it contains.
@@ -343,18 +341,14 @@ impl Objects {
     }
 
     /// Finds an object in a pack, or on the way into one.
-    fn find_packed(&self, id: &ObjectId) -> Result<Option<FoundObject>, StoreError> {
-        self.find_packed_after(id, None)
-    }
-
-    fn find_packed_after(
+    fn find_packed(
         &self,
         id: &ObjectId,
         bases: Option<&mut DeltaBases>,
     ) -> Result<Option<FoundObject>, StoreError> {
         // Before the packs: what is held comes into one before it is let go of.
-        if let Some((kind, data)) = self.unpacked.held(id) {
-            return Ok(Some(FoundObject { kind, data: data.to_vec() }));
+        if let Some((kind, data)) = read(&self.held).get(id) {
+            return Ok(Some(FoundObject { kind: *kind, data: data.to_vec() }));
         }
         let packs = self.packs.load();
         let Some((pack, at)) = find_newest(&packs, id) else { return Ok(None) };
@@ -378,7 +372,7 @@ impl Objects {
             return Ok(found);
         }
         self.rescan()?;
-        self.find_packed(id)?.ok_or_else(|| StoreError::corrupt(id, "it is missing"))
+        self.find_packed(id, None)?.ok_or_else(|| StoreError::corrupt(id, "it is missing"))
     }
 
     fn find_loose(&self, id: &ObjectId) -> Result<Option<FoundObject>, StoreError> {

@@ -108,7 +108,7 @@ impl Repository {
     }
 
     fn read(disk: Disk, dir: &Path) -> Result<Self, OpenError> {
-        let objects = Arc::new(Objects::open(dir, CACHE_BYTES)?);
+        let objects = Arc::new(Objects::open(&[dir.join("objects")], CACHE_BYTES, false)?);
         let branch = Branch::of(dir);
         let tip = branch.read()?;
         let (dir, root) = (dir.to_owned(), Dir::empty());
@@ -309,7 +309,7 @@ fn configure(disk: &Disk, dir: &Path) -> Result<Vec<String>, DiskError> {
         kept = format!("{kept}{line_break}{}", unpublished::CONFIG_LINES);
     }
     if kept != text {
-        let replaced = disk.replace(&path, &kept, |_| {});
+        let replaced = disk.replace(&path, &kept);
         replaced.map_err(|source| DiskError::new("write", &path, source))?;
     }
     Ok(remotes)

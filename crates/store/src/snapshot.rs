@@ -87,6 +87,11 @@ impl Head {
         self.index = index;
     }
 
+    /// The commit; `None` before the first one.
+    pub fn tip(&self) -> Option<ObjectId> {
+        Some(self.commit).filter(|commit| !commit.is_null())
+    }
+
     /// Reads the time of the commit from disk.
     pub fn committed_at(&self) -> Result<Timestamp, StoreError> {
         Ok(self.objects.commit(self.commit)?.time)

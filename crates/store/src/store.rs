@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use crate::budget::{StorageBudget, StorageLimits};
 use crate::journal::{JournalEntry, export::JournalExport, follow::FollowError};
 use crate::journal::{milestones::Milestones, recent_commits::RecentCommits};
-use crate::machine::data_dir::{DataDir, DataDirError, DirUse, REPOSITORY_DIR};
+use crate::machine::data_dir::{DataDir, DataDirError, REPOSITORY_DIR};
 use crate::machine::{clock::Clock, clock::JoinedThread, disk::Disk, disk::DiskError};
 use crate::nonces::{NonceError, Nonces};
 use crate::repository::{OpenError, Repository};
@@ -222,6 +222,8 @@ impl Store {
 #[derive(Debug, Error)]
 pub enum OpenDataError {
     #[error(transparent)]
+    DataDir(#[from] DataDirError),
+    #[error(transparent)]
     Repository(#[from] OpenError),
     #[error("the repository cannot be used: {error}")]
     Format { error: ParseError },
@@ -242,28 +244,23 @@ pub enum FoundData {
 }
 
 /// Looks whether a server could start with this directory. Changes nothing, so any user can do this.
-pub fn inspect(path: &Path) -> Result<FoundData, StartTrouble> {
-    let use_of = DataDir::inspect(path)?;
-    let repository = Repository::inspect(&path.join(REPOSITORY_DIR)).map_err(OpenDataError::from)?;
-    if let Some(marker) =
-        repository.as_ref().map(Repository::marker).transpose().map_err(OpenDataError::from)?.flatten()
-    {
-        RepositoryMarker::parse(&marker).map_err(|error| OpenDataError::Format { error })?;
-    }
-    Ok(match (use_of, repository) {
-        (DirUse::Held, _) => FoundData::InUse,
-        (DirUse::Free, Some(_)) => FoundData::Present,
-        (DirUse::Free, None) => FoundData::New,
+pub fn inspect(path: &Path) -> Result<FoundData, OpenDataError> {
+    let is_held = DataDir::is_held(path)?;
+    let repository = Repository::inspect(&path.join(REPOSITORY_DIR))?;
+    repository.as_ref().map_or(Ok(()), check_format)?;
+    Ok(match repository {
+        _ if is_held => FoundData::InUse,
+        Some(_) => FoundData::Present,
+        None => FoundData::New,
     })
 }
 
-/// Why a server could not use a data directory.
-#[derive(Debug, Error)]
-pub enum StartTrouble {
-    #[error(transparent)]
-    DataDir(#[from] DataDirError),
-    #[error(transparent)]
-    Data(#[from] OpenDataError),
+/// Whether this program knows the format of a repository, if it has a commit.
+fn check_format(repository: &Repository) -> Result<(), OpenDataError> {
+    if let Some(marker) = repository.marker()? {
+        RepositoryMarker::parse(&marker).map_err(|error| OpenDataError::Format { error })?;
+    }
+    Ok(())
 }
 
 /// How a server uses its data directory.
@@ -296,9 +293,7 @@ pub fn open_repository_on(
 ) -> Result<OpenedData, OpenDataError> {
     let OpenSettings { author, clock, budget, speaks_for, role } = settings;
     let repository = Repository::open_on(disk.clone(), &data_dir.repository())?;
-    if let Some(marker) = repository.marker()? {
-        RepositoryMarker::parse(&marker).map_err(|error| OpenDataError::Format { error })?;
-    }
+    check_format(&repository)?;
     // Before the first commit, so that a crash between the two does not look like a restored clone (D38).
     let state = if repository.is_unborn() {
         nonces::RepositoryAge::Unborn

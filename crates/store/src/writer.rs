@@ -200,7 +200,7 @@ impl Writer {
         let new = draft.batch.prepare(&draft.head, change, &self.author.at(now))?;
         let entry = self.sharing.as_ref().map(|_| JournalEntry {
             id: new.tip,
-            parent: Some(draft.head.commit).filter(|commit| !commit.is_null()),
+            parent: draft.head.tip(),
             author: self.author.clone(),
             time: now.to_whole_seconds(),
             change: Change { message: change.recorded_message(), ..change.clone() },

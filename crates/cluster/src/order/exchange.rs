@@ -309,11 +309,12 @@ impl OrderExchange {
         position: OrderPosition,
     ) -> Result<Option<Vec<OrderedBatch>>, DatabaseError> {
         let rows = self.read_from(position.seq).await?;
-        if !database::starts_with(&rows, position)? {
+        let Some((first, rest)) = rows.split_first() else { return Ok(None) };
+        if BatchRow::read(first)?.position() != position {
             return Ok(None);
         }
-        self.remember(&rows[0])?;
-        self.give(&rows[1..], position.seq).map(Some)
+        self.remember(first)?;
+        self.give(rest, position.seq).map(Some)
     }
 
     /// What comes after the batch that ends with this commit; `None` if no batch ends there.

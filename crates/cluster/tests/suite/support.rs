@@ -69,7 +69,7 @@ impl World {
     pub(crate) fn nonces_on(&self, node: &Node, database: Database) -> SharedNonces {
         let limit = Duration::from_secs(2);
         let (runtime, state) = (self.runtime.handle(), Arc::clone(&node.state));
-        SharedNonces::start_with_limit(runtime, database, state, Clock::system(), limit)
+        SharedNonces::start(runtime, database, state, Clock::system(), limit)
     }
 
     /// The heads of all batches.

@@ -1,13 +1,13 @@
 //! What a witness must not forget: a file for each log, replaced as a whole.
 
-use std::{fmt, fs, io, path::Path, path::PathBuf, sync::Arc};
+use std::{fs, io, path::Path, path::PathBuf, sync::Arc};
 
 use countersign_core::log::checkpoint::{Checkpoint, SignedCheckpoint, WitnessRequest};
 use countersign_core::log::network::{KnownLogs, LogListError};
 use countersign_core::log::{note::Note, tree::Hash};
 use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
 use countersign_core::values::{bounds::NOTE_BYTES, digest::Sha256};
-use countersign_store::{Disk, machine::disk, machine::disk::ReplaceStep};
+use countersign_store::{Disk, machine::disk};
 use thiserror::Error;
 
 const PINNED: &str = "log.vkey";
@@ -18,20 +18,10 @@ const RECORD: &str = "";
 const STOPPED: &str = "stopped-";
 const DOUBTFUL: &str = "doubtful-";
 
-/// A step that has just happened. A crash can come after each of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CosignStep {
-    Examined,
-    Recording(ReplaceStep),
-    Cosigned,
-}
-
-pub type StepHook = Arc<dyn Fn(CosignStep) + Send + Sync>;
-
+#[derive(Debug)]
 pub(super) struct WitnessMemory {
     disk: Disk,
     pub(super) dir: PathBuf,
-    pub(super) hook: Option<StepHook>,
 }
 
 /// Why a witness cosigns nothing more of a log (D95).
@@ -65,13 +55,7 @@ impl WitnessMemory {
     pub(super) fn open(disk: Disk, dir: &Path) -> Result<Self, WitnessMemoryError> {
         // A kill may have come between a rename and its fsync. What is read now must not go back later.
         disk.settle_dir(dir).map_err(fail(dir))?;
-        Ok(Self { disk, dir: dir.to_owned(), hook: None })
-    }
-
-    pub(super) fn note(&self, step: CosignStep) {
-        if let Some(hook) = &self.hook {
-            hook(step);
-        }
+        Ok(Self { disk, dir: dir.to_owned() })
     }
 
     /// The newest checkpoint on record.
@@ -187,8 +171,7 @@ impl WitnessMemory {
     }
 
     fn replace(&self, path: &Path, text: &str) -> Result<(), WitnessMemoryError> {
-        let note = |step| self.note(CosignStep::Recording(step));
-        self.disk.replace(path, text, note).map_err(fail(path))
+        self.disk.replace(path, text).map_err(fail(path))
     }
 }
 
@@ -207,12 +190,6 @@ pub fn forget_stops(dir: &Path) -> Result<bool, WitnessMemoryError> {
         }
     }
     Ok(had_stops)
-}
-
-impl fmt::Debug for WitnessMemory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WitnessMemory").field("dir", &self.dir).finish_non_exhaustive()
-    }
 }
 
 pub(super) fn hash_of(origin: &str) -> Sha256 {

@@ -1,11 +1,12 @@
 //! A witness that is killed between any two steps never goes back, and never cosigns two roots of one size (D94).
 
-use std::sync::{Arc, atomic::AtomicUsize, atomic::Ordering};
+use std::sync::{Arc, atomic::AtomicBool, atomic::AtomicUsize, atomic::Ordering};
 use std::{fs, path::Path, process::Command, time::Duration, time::Instant};
 
 use countersign_core::log::checkpoint::{Checkpoint, WitnessRequest};
 use countersign_core::log::tree::{Tree, leaf_hash};
 use countersign_log::{CheckpointSigner, CosignRefusal, LogReplay, LogWitness, MlDsaSecret};
+use countersign_store::{Disk, DiskStep, Moment};
 use countersign_testing::await_until;
 use tempfile::TempDir;
 
@@ -14,7 +15,8 @@ use crate::support::{Fixture, ORIGIN, complete, log_key, publish, register, revo
 /// Set for the process that dies.
 const DIR: &str = "COUNTERSIGN_TEST_WITNESS_DIR";
 const DIES_AFTER: &str = "COUNTERSIGN_TEST_WITNESS_STEP";
-/// Before and after signing; see `CosignStep`.
+/// Behind the signing: before and after what a crash left is removed, and after the new record was written, synced and
+/// renamed, and its directory synced.
 const STEPS: usize = 6;
 const NOW: u64 = 1_700_000_000;
 
@@ -55,14 +57,20 @@ fn request(tree: &Tree, old: u64, size: u64) -> WitnessRequest {
 fn cosign_and_die() {
     let Some(dir) = std::env::var_os(DIR) else { return };
     let dies_after: usize = std::env::var(DIES_AFTER).unwrap().parse().unwrap();
-    let steps = Arc::new(AtomicUsize::new(0));
-    let hook = Arc::new(move |_| {
-        if steps.fetch_add(1, Ordering::SeqCst) + 1 == dies_after {
+    let (is_asked, steps) = (Arc::new(AtomicBool::new(false)), AtomicUsize::new(0));
+    let counts = Arc::clone(&is_asked);
+    let disk = Disk::with_fault(Arc::new(move |step, moment, _| {
+        let is_step = moment == Moment::After || (step, moment) == (DiskStep::Remove, Moment::Before);
+        if is_step && counts.load(Ordering::SeqCst) && steps.fetch_add(1, Ordering::SeqCst) + 1 == dies_after
+        {
             let own = std::process::id().to_string();
             Command::new("kill").args(["-9", &own]).status().unwrap();
         }
-    });
-    let witness = open(Path::new(&dir)).with_hook(hook);
+        Ok(())
+    }));
+    let witness = LogWitness::open_on(disk, Path::new(&dir), vec![witness(1).signer()]).unwrap();
+    witness.add_log(vec![log_key().public]).unwrap();
+    is_asked.store(true, Ordering::SeqCst);
     let cosigned = witness.add_checkpoint(&request(&tree("honest"), 5, 8), NOW).unwrap();
     fs::write(Path::new(&dir).join("answer"), cosigned[0].line.to_string()).unwrap();
 }

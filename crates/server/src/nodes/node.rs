@@ -6,8 +6,8 @@ use std::{fs, io, path::Path, time::Duration, time::Instant};
 use countersign_api::error_code::ErrorCode;
 use countersign_cluster::node::{NodeState, Reachability, WrongNodeClock};
 use countersign_cluster::{
-    database::Database, news::NewsReader, nonces::SharedNonces, order::SharedOrder, schema,
-    schema::SchemaError,
+    database::Database, news::NewsReader, nonces::NONCE_LIMIT, nonces::SharedNonces, order::SharedOrder,
+    schema, schema::SchemaError,
 };
 use countersign_core::{rules::auth, values::time::Timestamp};
 use countersign_store::nonces::{NonceError, NonceStats, Nonces};
@@ -65,7 +65,8 @@ impl ClusterNode {
             Err(error) => return Err(error.into()),
         }
         let (runtime, state, clock) = (Handle::current(), NodeState::new(&name), clock.clone());
-        let nonces = SharedNonces::start(&runtime, database.clone(), Arc::clone(&state), clock.clone());
+        let nonces =
+            SharedNonces::start(&runtime, database.clone(), Arc::clone(&state), clock.clone(), NONCE_LIMIT);
         let (stats, version) = (Arc::clone(nonces.stats()), env!("CARGO_PKG_VERSION"));
         let news = NewsReader::start(&runtime, database.clone(), Arc::clone(&state), version, stats, clock);
         Ok(Self { state, nonces, has_caught_up: Arc::default(), max_lag, database, _news: news })

@@ -179,7 +179,7 @@ pub(crate) fn open(dir: &Path) -> Result<RepositoryCopy, CheckError> {
     // A server reads its own objects only: nothing borrowed may stand in for what is damaged or missing there.
     let is_in_data_dir = path == dir.join(REPOSITORY_DIR);
     let dirs = if is_in_data_dir { vec![own] } else { list_object_dirs(&own).map_err(refuse)? };
-    let objects = Arc::new(Objects::open_to_check(&dirs, CACHE_BYTES)?);
+    let objects = Arc::new(Objects::open(&dirs, CACHE_BYTES, true)?);
     let refs = list_other_refs(&opened, head).unwrap_or_default();
     let (replacing, other_refs) = refs.into_iter().partition(|name| name.starts_with(REPLACING));
     let inside = dir.join(REPOSITORY_DIR);

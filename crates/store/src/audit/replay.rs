@@ -69,7 +69,9 @@ impl CommitStep<'_> {
         if self.touched.is_empty() {
             return Err(whole(ReplayFault::Nothing));
         }
-        let claim = Claim::parse(self.message).ok_or_else(|| whole(ReplayFault::UnknownMessage))?;
+        let claim = Claim::parse(self.message).ok_or_else(|| {
+            whole(ReplayFault::Other("the commit says nothing that the server says in a message"))
+        })?;
         let fits = self.is_first == (claim == Claim::Create);
         if fits { Ok(claim) } else { Err(whole(ReplayFault::WrongBeginning)) }
     }
@@ -89,7 +91,7 @@ fn compare(
     touched: &BTreeSet<RepoPath>,
 ) -> Vec<Violation> {
     let Between { before, after, .. } = *between;
-    let mut violations = Vec::new();
+    let (mut violations, other) = (Vec::new(), ReplayFault::Other);
     for (path, expected) in &change.files {
         let found = match after.read(path) {
             Ok(found) => found,
@@ -102,19 +104,21 @@ fn compare(
             (Some(expected), Some(found)) if *expected == found => continue,
             (None, None) => continue,
             (Some(_), Some(_)) => ReplayFault::Different,
-            (Some(_), None) if touched.contains(path) => ReplayFault::Lost,
-            (Some(_), None) => ReplayFault::NotWritten,
-            (None, Some(_)) => ReplayFault::NotRemoved,
+            (Some(_), None) if touched.contains(path) => {
+                other("it was removed, but the rules give it new content")
+            }
+            (Some(_), None) => other("it was not written, but the rules require it"),
+            (None, Some(_)) => other("it is still there, but the rules remove it"),
         };
         violations.push(Violation::at(path, fault));
     }
     for path in touched.iter().filter(|path| !change.files.contains_key(*path)) {
         let fault = match (before.contains(path), after.contains(path)) {
-            (false, _) => ReplayFault::Added,
-            (true, true) => ReplayFault::Changed,
-            (true, false) => ReplayFault::Removed,
+            (false, _) => "it was added, which is not part of what the commit claims to be",
+            (true, true) => "it was changed, which is not part of what the commit claims to be",
+            (true, false) => "it was removed, which is not part of what the commit claims to be",
         };
-        violations.push(Violation::at(path, fault));
+        violations.push(Violation::at(path, ReplayFault::Other(fault)));
     }
     violations
 }

@@ -55,16 +55,24 @@ impl KnownRelease<'_> {
         }))
     }
 
-    /// A begun revocation, as something that waits for this key.
-    pub(super) fn describe_begun(&self, begun: RevocationDescription, key: &PublicKey) -> WaitingFile {
+    /// Describes the revocation that was begun as something that waits for this key. `None` if there is none that
+    /// `is_wanted`.
+    pub(super) fn describe_begun(
+        &self,
+        snapshot: &impl Snapshot,
+        key: &PublicKey,
+        is_wanted: impl FnOnce(&RevocationDescription) -> bool,
+    ) -> Result<Option<WaitingFile>, ReadError> {
+        let begun = RevocationDescription::begun(snapshot, &self.path)?.filter(is_wanted);
+        let Some(begun) = begun else { return Ok(None) };
         let since = begun.signatures.first_signed().unwrap_or(begun.timestamp);
         let signed = signers_with(&begun.signatures, key);
-        WaitingFile {
+        Ok(Some(WaitingFile {
             by: begun.initiator,
             completes: quorum::is_met(&begun.signers.revocation_groups(), &signed),
             reason: Some(begun.reason),
             ..self.waiting(WaitingKind::Revocation, begun.tally, Role::Revocation, since)
-        }
+        }))
     }
 
     /// Describes the release as something that waits for an artifact signer. `None` if it no longer collects

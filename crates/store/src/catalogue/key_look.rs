@@ -62,13 +62,7 @@ impl Look<'_> {
             candidates.truncate(room);
         }
         candidates.sort_unstable();
-        for candidate in candidates {
-            if list.is_full() {
-                more = true;
-                break;
-            }
-            list.add(|reading| self.read_candidate(reading, &candidate, key));
-        }
+        more |= list.fill(candidates, |reading, candidate| self.read_candidate(reading, &candidate, key));
         more
     }
 
@@ -90,11 +84,8 @@ impl Look<'_> {
     pub fn describe_key(&self, key: &PublicKey) -> KeyResponse {
         let id = self.tables.key_id(key);
         let mut listed = List::of(&self.head);
-        let mut projects = self.listed_projects(id);
-        while let Some((_, project)) = (!listed.is_full()).then(|| projects.next()).flatten() {
-            listed.add(|reading| describe_listing(reading, project, key));
-        }
-        let listed_more = projects.next().is_some();
+        let listed_more = listed
+            .fill(self.listed_projects(id), |reading, (_, project)| describe_listing(reading, project, key));
         listed.entries.sort_by(|a: &KeyListing, b| a.project_id.cmp(&b.project_id));
         KeyResponse {
             public_key: *key,
@@ -128,13 +119,10 @@ impl Look<'_> {
         }
         let oldest = since.map_or(Seconds::MIN, seconds);
         let signed = id.into_iter().flat_map(|id| self.signatures_of(id, from));
-        for (at, release) in signed.take_while(|(at, _)| *at >= oldest) {
-            if list.is_full() {
-                return Ok(KeySignedResponse { public_key: *key, signed: list.entries, more: true });
-            }
-            list.add(|reading| self.describe_signed(reading, key, at, release));
-        }
-        Ok(KeySignedResponse { public_key: *key, signed: list.entries, more: false })
+        let signed = signed.take_while(|(at, _)| *at >= oldest);
+        let more =
+            list.fill(signed, |reading, (at, release)| self.describe_signed(reading, key, at, release));
+        Ok(KeySignedResponse { public_key: *key, signed: list.entries, more })
     }
 
     /// The time at which this key last signed anything that counts (D140).
@@ -167,18 +155,9 @@ impl Look<'_> {
             if waiting.peek().is_none() || !self.may_revoke(path, key) {
                 continue;
             }
-            for (release, _) in waiting {
-                if list.is_full() {
-                    more = true;
-                    break;
-                }
-                let release = self.known(release);
-                list.add(|reading| {
-                    let begun = RevocationDescription::begun(reading, &release.path)?;
-                    let begun = begun.filter(|begun| waits_for(begun, key));
-                    Ok(begun.map(|begun| release.describe_begun(begun, key)))
-                });
-            }
+            more |= list.fill(waiting, |reading, (release, _)| {
+                self.known(release).describe_begun(reading, key, |begun| waits_for(begun, key))
+            });
         }
         // Of each project they are in order already.
         sort_by_age(&mut list.entries);
@@ -197,12 +176,8 @@ impl Look<'_> {
         let begun = self.listed_projects(id).flat_map(|(project, _)| self.begun_in(project));
         let joined = begun.filter(|(_, joined)| id.is_some_and(|id| joined.contains(&id)));
         for (release, _) in joined.take(KEY_ENTRIES) {
-            let release = self.known(release);
-            list.add(|reading| {
-                let begun = RevocationDescription::begun(reading, &release.path)?;
-                let begun = begun.filter(|begun| begun.signatures.entries.contains_key(key));
-                Ok(begun.map(|begun| release.describe_begun(begun, key)))
-            });
+            let has_joined = |begun: &RevocationDescription| begun.signatures.entries.contains_key(key);
+            list.add(|reading| self.known(release).describe_begun(reading, key, has_joined));
         }
         sort_by_age(&mut list.entries);
         list.entries
@@ -267,13 +242,7 @@ impl Look<'_> {
 
     /// Gives whether there are more than the list has room for.
     fn list_unbuilt(&self, key: &PublicKey, list: &mut List<'_, WaitingFile>) -> bool {
-        for release in self.unbuilt_by(key) {
-            if list.is_full() {
-                return true;
-            }
-            list.add(|reading| release.describe_unbuilt(reading, key));
-        }
-        false
+        list.fill(self.unbuilt_by(key), |reading, release| release.describe_unbuilt(reading, key))
     }
 
     /// The releases that this key is asked to build, in projects that list it now, the newest first: what can never be

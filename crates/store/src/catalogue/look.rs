@@ -22,7 +22,7 @@ const MOST_SKIPPED: usize = 10;
 pub struct Look<'a> {
     pub(super) head: Arc<Head>,
     pub(super) tables: RwLockReadGuard<'a, Tables>,
-    hasher: &'a DigestHasher,
+    pub(super) hasher: &'a DigestHasher,
 }
 
 /// Which releases of a project.
@@ -77,17 +77,24 @@ impl<'a, T> List<'a, T> {
             Err(error) => tracing::error!(%error, "an entry is left out of a list"),
         }
     }
+
+    /// Adds what `read` gives of each item, until the list is full. Gives whether there are more items.
+    pub(super) fn fill<I>(
+        &mut self,
+        items: impl IntoIterator<Item = I>,
+        read: impl Fn(&Reading<'a>, I) -> Result<Option<T>, ReadError>,
+    ) -> bool {
+        for item in items {
+            if self.is_full() {
+                return true;
+            }
+            self.add(|reading| read(reading, item));
+        }
+        false
+    }
 }
 
-impl<'a> Look<'a> {
-    pub(super) fn new(
-        head: Arc<Head>,
-        tables: RwLockReadGuard<'a, Tables>,
-        hasher: &'a DigestHasher,
-    ) -> Self {
-        Self { head, tables, hasher }
-    }
-
+impl Look<'_> {
     pub fn head(&self) -> &Arc<Head> {
         &self.head
     }
@@ -247,13 +254,8 @@ impl<'a> Look<'a> {
         describe: impl Fn(&Reading<'_>, KnownRelease<'_>) -> Result<Option<ListedRelease>, ReadError>,
     ) -> ReleasesResponse {
         let mut list = List::of(&self.head);
-        for id in found {
-            if list.is_full() {
-                return ReleasesResponse { releases: list.entries, more: true };
-            }
-            list.add(|reading| describe(reading, self.known(id)));
-        }
-        ReleasesResponse { releases: list.entries, more: false }
+        let more = list.fill(found, |reading, id| describe(reading, self.known(id)));
+        ReleasesResponse { releases: list.entries, more }
     }
 
     pub(super) fn known(&self, id: ReleaseId) -> KnownRelease<'_> {

@@ -93,14 +93,10 @@ impl Tables {
     }
 
     pub(super) fn find_release(&self, path: &RepoPath) -> Option<(ReleaseId, &ReleaseRow)> {
-        let id = self.release_id(path)?;
-        Some((id, self.release(id)))
-    }
-
-    fn release_id(&self, path: &RepoPath) -> Option<ReleaseId> {
         let hash = self.path_hasher.hash_one(path.as_str());
         let mut alike = self.release_ids.range((hash, ReleaseId::MIN)..=(hash, ReleaseId::MAX));
-        alike.find(|(_, id)| self.path_text(*id) == path.as_str()).map(|(_, id)| *id)
+        let (_, id) = alike.find(|(_, id)| self.path_text(*id) == path.as_str())?;
+        Some((*id, self.release(*id)))
     }
 
     /// The path of the index of a release.
@@ -160,7 +156,7 @@ impl Tables {
 
     pub(super) fn set_release(&mut self, path: &RepoPath, facts: Option<ReleaseFacts>) {
         // While they are made, each release comes once.
-        let known = if self.bulk.is_some() { None } else { self.release_id(path) };
+        let known = if self.bulk.is_some() { None } else { self.find_release(path).map(|(id, _)| id) };
         if let Some(id) = known {
             self.take_release(id);
         }

@@ -56,13 +56,9 @@ impl JournalCopy {
     pub fn open(dir: &Path, speaks_for: SpeaksFor) -> Result<Self, OpenError> {
         let repository = Repository::open(dir)?;
         let objects = Arc::clone(&repository.objects);
-        let (mut replay, mut backwards) = (Replay::new(speaks_for), Backwards::default());
-        if let Some(tip) = repository.tip {
-            for (request, committed) in milestones::read_requests(&objects, tip)? {
-                replay.note_request(&request, committed);
-            }
-            backwards = Backwards::after(objects.commit(tip)?.time);
-        }
+        let replay = milestones::read_replay(&objects, repository.tip, speaks_for)?;
+        let newest = repository.tip.map(|tip| objects.commit(tip)).transpose()?;
+        let backwards = newest.map(|newest| Backwards::after(newest.time)).unwrap_or_default();
         let commit = repository.tip.unwrap_or(ObjectId::null(HashKind::Sha1));
         let head = Head::of(commit, repository.root.clone(), None, objects);
         let (batch, begin) = (Batch::default(), CheckBegin::Now);
@@ -80,7 +76,7 @@ impl JournalCopy {
     }
 
     pub fn newest(&self) -> Option<ObjectId> {
-        Some(self.head.commit).filter(|commit| !commit.is_null())
+        self.head.tip()
     }
 
     /// How many commits were checked, and added or refused.

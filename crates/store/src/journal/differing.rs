@@ -46,7 +46,7 @@ impl TreeReader {
         if let Some(tree) = self.recent.get(&id) {
             return Ok(tree.into_content());
         }
-        let bytes: Arc<[u8]> = self.objects.read_after(&id, Kind::Tree, &mut self.bases)?.into();
+        let bytes: Arc<[u8]> = self.objects.read_after(&id, Kind::Tree, Some(&mut self.bases))?.into();
         self.recent.insert(id, RecentObject::tree(Arc::clone(&bytes)));
         Ok(bytes)
     }
@@ -76,7 +76,7 @@ impl TreeWalk<'_> {
                 (None, None) => return Ok(()),
                 (Some(Ok(_)), None) => Ordering::Less,
                 (None, Some(Ok(_))) => Ordering::Greater,
-                (Some(Ok(old)), Some(Ok(new))) => compare_names(old, new),
+                (Some(Ok(old)), Some(Ok(new))) => old.cmp(new),
                 (Some(Err(_)), _) | (_, Some(Err(_))) => return Err(self.refuse("the directory is damaged")),
             };
             let old = if order.is_le() { before.next().and_then(Result::ok) } else { None };
@@ -126,16 +126,4 @@ impl TreeWalk<'_> {
     fn refuse(&self, reason: &str) -> StoreError {
         StoreError::corrupt(format!("the path {:?}", self.path), reason)
     }
-}
-
-/// Compares names in Git's order: by bytes, with a slash behind the name of a directory.
-fn compare_names(old: &EntryRef<'_>, new: &EntryRef<'_>) -> Ordering {
-    let spelled = |entry: &EntryRef<'_>| {
-        let slash = entry.mode.is_tree().then_some(b'/');
-        entry.filename.iter().copied().chain(slash).collect::<smallvec::SmallVec<[u8; 64]>>()
-    };
-    if old.filename == new.filename && old.mode.is_tree() == new.mode.is_tree() {
-        return Ordering::Equal;
-    }
-    spelled(old).cmp(&spelled(new))
 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use countersign_core::documents::{history::EntryFacts, layout, signatures::SignatureSet};
-use countersign_core::rules::snapshot::{Change, ReadError, Snapshot, StoredSigners, parse_stored};
+use countersign_core::rules::snapshot::{Change, ReadError, Snapshot, StoredSigners};
 use countersign_core::values::{bounds::NEW_DIRECTORIES, path::RepoPath, time::Timestamp};
 use gix::ObjectId;
 use thiserror::Error;
@@ -47,9 +47,8 @@ pub(crate) fn prepare_again<'a>(
     entry: &'a JournalEntry,
 ) -> Result<NewCommit<'a>, FollowError> {
     let JournalEntry { id, parent, author, time, change } = entry;
-    let newest = Some(head.commit).filter(|commit| !commit.is_null());
-    if *parent != newest {
-        return Err(FollowError::Elsewhere { id: *id, parent: *parent, newest });
+    if *parent != head.tip() {
+        return Err(FollowError::Elsewhere { id: *id, parent: *parent, newest: head.tip() });
     }
     if adds_too_many_directories(&head.root, change) {
         let reason = format!("it adds more than {NEW_DIRECTORIES} directories");
@@ -140,16 +139,14 @@ impl Snapshot for Prepared<'_> {
 
     fn read_signatures(&self, path: &RepoPath) -> Result<Option<SignatureSet>, ReadError> {
         match self.changed(path) {
-            Some(Some(bytes)) => parse_stored(path, SignatureSet::parse(bytes)).map(Some),
-            Some(None) => Ok(None),
+            Some(_) => self.read_document(path, SignatureSet::parse),
             None => self.head.read_signatures(path),
         }
     }
 
     fn read_entry_facts(&self, path: &RepoPath) -> Result<Option<EntryFacts>, ReadError> {
         match self.changed(path) {
-            Some(Some(bytes)) => parse_stored(path, EntryFacts::parse(bytes)).map(Some),
-            Some(None) => Ok(None),
+            Some(_) => self.read_document(path, EntryFacts::parse),
             None => self.head.read_entry_facts(path),
         }
     }

@@ -5,11 +5,11 @@
 use std::sync::{Arc, Mutex};
 
 use countersign_api::event::Claim;
-use countersign_core::values::{path::RepoPath, time::Timestamp, wire};
+use countersign_core::values::{path::RepoPath, wire};
 use gix::{ObjectId, hashtable, objs::Kind};
 
-use crate::{audit::replay::violation::REMEMBERED, error::StoreError, journal::differing::TreeReader};
-use crate::{machine::clock::lock, objects::Objects};
+use crate::audit::replay::{Replay, SpeaksFor, violation::REMEMBERED};
+use crate::{error::StoreError, journal::differing::TreeReader, machine::clock::lock, objects::Objects};
 
 /// Commits between two milestones, at most.
 const STEP: usize = 500;
@@ -136,11 +136,14 @@ fn walk_back(objects: &Objects, from: ObjectId) -> impl Iterator<Item = Result<O
 // The signed requests that commits of the last day stored. A follower that starts must know them, since none of them
 // may be used again.
 
-/// Each with the time of its commit, oldest first.
-pub(crate) fn read_requests(
+/// A replay of what comes after `tip`, which knows the requests that no later commit may hold again.
+pub(crate) fn read_replay(
     objects: &Arc<Objects>,
-    tip: ObjectId,
-) -> Result<Vec<(Vec<u8>, Timestamp)>, StoreError> {
+    tip: Option<ObjectId>,
+    speaks_for: SpeaksFor,
+) -> Result<Replay, StoreError> {
+    let mut replay = Replay::new(speaks_for);
+    let Some(tip) = tip else { return Ok(replay) };
     let (mut found, mut trees) = (Vec::new(), TreeReader::new(Arc::clone(objects)));
     let mut commit = objects.commit(tip)?;
     let newest = commit.time;
@@ -155,8 +158,9 @@ pub(crate) fn read_requests(
         }
         commit = parent;
     }
-    found.reverse();
-    Ok(found)
+    // The oldest come first, as they came to the server.
+    found.iter().rev().for_each(|(request, committed)| replay.note_request(request, *committed));
+    Ok(replay)
 }
 
 fn stores_request(message: &str) -> bool {

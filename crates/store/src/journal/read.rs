@@ -272,23 +272,34 @@ impl JournalReader {
 }
 
 impl EntryDraft {
+    /// Reads what a line says about a file: that it is gone, that its content is that of an earlier file of the entry, or
+    /// that the content follows.
     fn read_file(&mut self, line: &str) -> Result<Awaited, JournalFault> {
-        let (path, file) = parse_file(line)?;
+        let odd = || odd_line("a changed file, or an empty line", line);
+        let (content, path) = match line.strip_prefix("D ") {
+            Some(path) => (None, path),
+            None => {
+                let file = line.strip_prefix("M 100644 ").and_then(|file| file.split_once(' '));
+                file.map(|(content, path)| (Some(content), path)).ok_or_else(odd)?
+            }
+        };
+        let is_inline = content == Some("inline");
+        let repeated = content.filter(|_| !is_inline).map(|id| parse_id(id).ok_or_else(odd)).transpose()?;
+        let path = parse_path(path)?;
         if self.change.files.last_key_value().is_some_and(|(last, _)| *last >= path) {
             return Err(JournalFault::Order(path));
         }
         if self.change.files.len() == JOURNAL_ENTRY_FILES {
             return Err(JournalFault::ManyFiles);
         }
-        let content = match file {
-            FileChange::Inline => return Ok(Awaited::ContentLength(path)),
-            FileChange::Gone => None,
-            FileChange::Repeated(id) => match self.contents.find(&id) {
-                Some(content) => Some(content),
-                None => return Err(JournalFault::UnknownContent { path, content: id }),
-            },
-        };
-        self.change.files.insert(path, content);
+        if is_inline {
+            return Ok(Awaited::ContentLength(path));
+        }
+        let known = repeated.and_then(|id| self.contents.find(&id));
+        if let (Some(content), None) = (repeated, &known) {
+            return Err(JournalFault::UnknownContent { path, content });
+        }
+        self.change.files.insert(path, known);
         Ok(Awaited::File)
     }
 }
@@ -351,15 +362,6 @@ fn shown(path: &RepoPath) -> String {
 
 // What one line says.
 
-/// What a line says about a file.
-enum FileChange {
-    /// The content follows the line.
-    Inline,
-    /// The content is that of an earlier file of the entry.
-    Repeated(ObjectId),
-    Gone,
-}
-
 /// Parses an id in small letters, as Git writes it.
 fn parse_id(text: &str) -> Option<ObjectId> {
     let is_plain = text.len() == 40 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
@@ -369,20 +371,6 @@ fn parse_id(text: &str) -> Option<ObjectId> {
 fn parse_data(line: &str) -> Option<u64> {
     let digits = line.strip_prefix("data ")?;
     digits.parse().ok().filter(|length: &u64| length.to_string() == digits)
-}
-
-fn parse_file(line: &str) -> Result<(RepoPath, FileChange), JournalFault> {
-    let odd = || odd_line("a changed file, or an empty line", line);
-    if let Some(path) = line.strip_prefix("D ") {
-        return Ok((parse_path(path)?, FileChange::Gone));
-    }
-    let (content, path) =
-        line.strip_prefix("M 100644 ").and_then(|rest| rest.split_once(' ')).ok_or_else(odd)?;
-    let content = match content {
-        "inline" => FileChange::Inline,
-        id => FileChange::Repeated(parse_id(id).ok_or_else(odd)?),
-    };
-    Ok((parse_path(path)?, content))
 }
 
 /// Parses a path that a request can spell, quoted only where it must be.

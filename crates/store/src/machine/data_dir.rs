@@ -25,13 +25,6 @@ impl Drop for DataDir {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DirUse {
-    Free,
-    /// Another process holds the directory.
-    Held,
-}
-
 #[derive(Debug, Clone, Error)]
 pub enum DataDirError {
     #[error("the data directory {} is in use by another process", path.display())]
@@ -62,8 +55,8 @@ impl DataDir {
         }
     }
 
-    /// Whether [`DataDir::lock`] would succeed. Leaves nothing behind.
-    pub fn inspect(path: &Path) -> Result<DirUse, DataDirError> {
+    /// Whether another process holds the directory. If not, [`DataDir::lock`] would succeed. Leaves nothing behind.
+    pub fn is_held(path: &Path) -> Result<bool, DataDirError> {
         let fail = |source| explain(path, source);
         // What is missing is made below the nearest directory that is there.
         let there = path.ancestors().map(|dir| if dir.as_os_str().is_empty() { Path::new(".") } else { dir });
@@ -76,14 +69,14 @@ impl DataDir {
         if let Ok(lock) = File::open(path.join(LOCK_FILE)) {
             match lock.try_lock() {
                 Ok(()) => lock.unlock().map_err(fail)?,
-                Err(TryLockError::WouldBlock) => return Ok(DirUse::Held),
+                Err(TryLockError::WouldBlock) => return Ok(true),
                 Err(TryLockError::Error(source)) => return Err(fail(source)),
             }
         }
         // Root has every right, and still some file systems let no one make anything.
         let trial = there.join(format!(".countersign-check-{}", std::process::id()));
         std::fs::create_dir(&trial).and_then(|()| std::fs::remove_dir(&trial)).map_err(fail)?;
-        Ok(DirUse::Free)
+        Ok(false)
     }
 
     /// Whether a server has kept its state in this directory.

@@ -79,15 +79,17 @@ impl DiskError {
         Self { action, path: path.to_owned(), source: Arc::new(source) }
     }
 
-    /// The error of the operating system, for one who knows the path.
-    pub(crate) fn into_io(self) -> io::Error {
-        Arc::try_unwrap(self.source).unwrap_or_else(|shared| io::Error::new(shared.kind(), shared))
-    }
-
     /// Whether there is no room: on the disk, in a quota, or below a limit of the process.
     pub fn is_full(&self) -> bool {
         use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
         matches!(self.source.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+    }
+}
+
+/// The error of the operating system, for one who knows the path.
+impl From<DiskError> for io::Error {
+    fn from(error: DiskError) -> Self {
+        Arc::try_unwrap(error.source).unwrap_or_else(|shared| Self::new(shared.kind(), shared))
     }
 }
 
@@ -241,9 +243,8 @@ impl ChangedFile {
         if self.path == path {
             return Ok(());
         }
-        let renamed = self.disk.rename(&self.path, path).map_err(DiskError::into_io);
         // It was renamed before a failure that came after that.
-        ignore_missing(renamed)?;
+        ignore_missing(self.disk.rename(&self.path, path).map_err(io::Error::from))?;
         self.disk.sync_parent(path)?;
         path.clone_into(&mut self.path);
         Ok(())
@@ -304,45 +305,31 @@ impl fmt::Debug for Disk {
 
 // Small files beside the repository, each replaced or removed as a whole.
 
-/// What has just been done while a file is replaced. A crash can come after each of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReplaceStep {
-    Written,
-    Synced,
-    Renamed,
-    DirSynced,
-}
-
 /// Replaces the content of a file. A power cut leaves the old content or the new one.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
-    Disk::default().replace(path, text, |_| {})
+    Disk::default().replace(path, text)
 }
 
 impl Disk {
-    /// Replaces a file as [`replace`] does, and calls `note` after each step.
-    pub fn replace(&self, path: &Path, text: &str, note: impl Fn(ReplaceStep)) -> io::Result<()> {
+    /// Replaces a file as [`replace`] does.
+    pub fn replace(&self, path: &Path, text: &str) -> io::Result<()> {
         let mut unfinished = path.as_os_str().to_owned();
         unfinished.push(".new");
         let unfinished = PathBuf::from(unfinished);
         // A crash may have left one.
-        self.remove(&unfinished).map_err(DiskError::into_io)?;
-        let mut file = self.create_new(&unfinished).map_err(DiskError::into_io)?;
+        self.remove(&unfinished)?;
+        let mut file = self.create_new(&unfinished)?;
         file.write_all(text.as_bytes())?;
-        note(ReplaceStep::Written);
-        file.sync().map_err(DiskError::into_io)?;
-        note(ReplaceStep::Synced);
-        self.rename(&unfinished, path).map_err(DiskError::into_io)?;
-        note(ReplaceStep::Renamed);
-        self.sync_parent(path)?;
-        note(ReplaceStep::DirSynced);
-        Ok(())
+        file.sync()?;
+        self.rename(&unfinished, path)?;
+        self.sync_parent(path)
     }
 
     /// A directory whose names, and whose own name, do not go back after a power cut. It is made where it is missing.
     pub fn settle_dir(&self, dir: &Path) -> io::Result<()> {
-        self.create_dir(dir).map_err(DiskError::into_io)?;
+        self.create_dir(dir)?;
         self.sync_parent(dir)?;
-        self.sync_dir(dir).map_err(DiskError::into_io)
+        Ok(self.sync_dir(dir)?)
     }
 }
 
@@ -353,7 +340,7 @@ pub fn remove(path: &Path) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         found => found?,
     };
-    disk.remove(path).map_err(DiskError::into_io)?;
+    disk.remove(path)?;
     disk.sync_parent(path).map(|()| true)
 }
 

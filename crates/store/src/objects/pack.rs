@@ -3,8 +3,7 @@
 //! gix reads packs but has no writer that lets us choose deltas inside a batch and the order of fsync, so this is ours.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, RwLock};
-use std::{collections::HashMap, fmt, mem, path::Path, path::PathBuf};
+use std::{fmt, path::Path, path::PathBuf};
 
 use bytes::Bytes;
 use flate2::{Compress, Compression, FlushCompress, Status};
@@ -13,7 +12,7 @@ use gix::{ObjectId, hash::Kind as HashKind, objs::Kind, zlib::Inflate};
 use sha1::{Digest as _, Sha1};
 use zlib_rs::adler32::adler32;
 
-use crate::machine::{clock::read, clock::write, disk::DiskError, disk::list_dir};
+use crate::machine::{disk::DiskError, disk::list_dir};
 use crate::{error::StoreError, objects::delta::encode_delta, objects::spot::Filter, objects::spot::Known};
 
 const HEADER_BYTES: usize = 12;
@@ -281,43 +280,4 @@ pub fn content(stream: &[u8]) -> Option<&[u8]> {
 
 fn checksum(data: &[u8]) -> [u8; CHECKSUM_BYTES] {
     adler32(1, data).to_be_bytes()
-}
-
-// Objects that are in no pack yet.
-
-#[derive(Debug, Default)]
-pub(super) struct Unpacked {
-    /// Blobs of changes that are decided and not yet published: only the writer's own head names them.
-    staged: RwLock<HashMap<ObjectId, Arc<[u8]>>>,
-    /// Objects that are published, and will be in the next pack: a node writes them to disk in groups.
-    held: RwLock<HashMap<ObjectId, (Kind, Bytes)>>,
-}
-
-impl Unpacked {
-    pub(super) fn stage(&self, id: ObjectId, blob: Arc<[u8]>) {
-        write(&self.staged).insert(id, blob);
-    }
-
-    pub(super) fn staged(&self, id: &ObjectId) -> Option<Arc<[u8]>> {
-        read(&self.staged).get(id).cloned()
-    }
-
-    /// The staged blobs, of which none is left here.
-    pub(super) fn take_staged(&self) -> HashMap<ObjectId, Arc<[u8]>> {
-        mem::take(&mut *write(&self.staged))
-    }
-
-    pub(super) fn hold(&self, objects: &[PackObject]) {
-        let held = objects.iter().map(|object| (object.id, (object.kind, object.data.clone())));
-        write(&self.held).extend(held);
-    }
-
-    pub(super) fn held(&self, id: &ObjectId) -> Option<(Kind, Bytes)> {
-        read(&self.held).get(id).cloned()
-    }
-
-    /// Holds nothing any more. What was held is in a pack, or gone.
-    pub(super) fn release(&self) {
-        *write(&self.held) = HashMap::default();
-    }
 }

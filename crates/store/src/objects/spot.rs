@@ -146,11 +146,12 @@ impl ParsedObjects {
     }
 }
 
-#[derive(Clone)]
-pub(crate) struct ByBytes;
+/// Bounds a cache by the memory that its values take.
+#[derive(Debug, Clone)]
+pub struct ByBytes;
 
-impl Weighter<ObjectId, Arc<[u8]>> for ByBytes {
-    fn weight(&self, _: &ObjectId, blob: &Arc<[u8]>) -> u64 {
+impl<K> Weighter<K, Arc<[u8]>> for ByBytes {
+    fn weight(&self, _: &K, blob: &Arc<[u8]>) -> u64 {
         blob.len() as u64 + 128
     }
 }

@@ -63,7 +63,6 @@ impl Batch {
         change: &'a Change,
         who: &str,
     ) -> Result<NewCommit<'a>, StoreError> {
-        let parent = Some(head.commit).filter(|commit| !commit.is_null());
         let mut edits: Vec<Edit<'_>> = Vec::with_capacity(change.files.len());
         for (path, content) in &change.files {
             if let Some(bytes) = content.as_ref().map(|bytes| bytes.len()).filter(|bytes| *bytes > FILE_BYTES)
@@ -74,7 +73,7 @@ impl Batch {
             edits.push((path, hashed.transpose().map_err(StoreError::collision)?));
         }
         let (root, trees) = edit::apply(&head.root, &edits)?;
-        let text = commit_text(root.id, parent, &change.recorded_message(), who);
+        let text = commit_text(root.id, head.tip(), &change.recorded_message(), who);
         let tip = hash(Kind::Commit, &text).ok_or_else(|| StoreError::collision("the commit"))?;
         // What the branch reaches is not written again: a file that stays or moves, and the signers file that lies beside
         // every release of a project. No other object counts as there (D200): a crash may have left it, and then

@@ -29,7 +29,7 @@ impl Branch {
     pub(crate) fn read(&self) -> Result<Option<ObjectId>, StoreError> {
         let path = self.git_dir.join(BRANCH);
         match fs::read(&path) {
-            Ok(bytes) => parse_id(bytes.trim_ascii()).map(Some).ok_or_else(|| unreadable(&path)),
+            Ok(bytes) => parse_id(bytes.trim_ascii(), &path).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => read_packed(&self.git_dir.join(PACKED)),
             Err(error) => Err(DiskError::new("read", &path, error).into()),
         }
@@ -111,13 +111,9 @@ fn read_packed(path: &Path) -> Result<Option<ObjectId>, StoreError> {
         Err(error) => return Err(DiskError::new("read", path, error).into()),
     };
     let line = text.lines().find_map(|line| line.strip_suffix(BRANCH)?.strip_suffix(' '));
-    line.map(|id| parse_id(id.as_bytes()).ok_or_else(|| unreadable(path))).transpose()
+    line.map(|id| parse_id(id.as_bytes(), path)).transpose()
 }
 
-fn parse_id(hex: &[u8]) -> Option<ObjectId> {
-    ObjectId::from_hex(hex).ok()
-}
-
-fn unreadable(path: &Path) -> StoreError {
-    StoreError::corrupt(path.display(), "it does not name a commit")
+fn parse_id(hex: &[u8], path: &Path) -> Result<ObjectId, StoreError> {
+    ObjectId::from_hex(hex).map_err(|_| StoreError::corrupt(path.display(), "it does not name a commit"))
 }

@@ -34,12 +34,7 @@ impl CommitFeed {
     /// Resumes the feed after its reader has read the journal up to `newest`. If that is still the newest commit,
     /// commits come from the feed again; else there is more to read.
     pub fn resume(&self, newest: Option<ObjectId>) -> bool {
-        self.store.feed.resume(|| self.newest() == newest)
-    }
-
-    /// The newest published commit.
-    pub fn newest(&self) -> Option<ObjectId> {
-        Some(self.store.published.load().commit).filter(|commit| !commit.is_null())
+        self.store.feed.resume(|| self.store.published.load().tip() == newest)
     }
 
     /// The newest published state.

@@ -136,8 +136,7 @@ impl PublishedCommit {
         };
         let touched = change.files.iter().filter(|(path, _)| is_touched(path));
         let files = touched.map(|(path, content)| (path.clone(), content.clone())).collect();
-        let parent = Some(before.commit).filter(|commit| !commit.is_null());
-        Self { id, parent, object, change: Change { files, message: String::new() } }
+        Self { id, parent: before.tip(), object, change: Change { files, message: String::new() } }
     }
 
     fn bytes(&self) -> usize {

@@ -71,7 +71,7 @@ impl Writer {
         base: ObjectId,
         entries: impl Iterator<Item = Result<JournalEntry, StoreError>>,
     ) -> Result<Option<FollowError>, StoreError> {
-        let mut replay = self.read_back_requests(Some(base))?;
+        let mut replay = self.read_replay(Some(base))?;
         let mut draft = Draft { head: self.load_head_at(base)?, ..self.draft() };
         for entry in entries {
             match repeat(&mut draft, &entry?, &mut replay) {
@@ -117,7 +117,7 @@ impl Writer {
     fn take_replay(&mut self) -> Result<Replay, StoreError> {
         match self.repeating.replay.take() {
             Some(replay) => Ok(replay),
-            None => self.read_back_requests(self.repository.tip),
+            None => self.read_replay(self.repository.tip),
         }
     }
 
@@ -127,14 +127,8 @@ impl Writer {
         Ok(Head::of(commit, root, None, objects))
     }
 
-    /// What a commit after `tip` must not hold again.
-    fn read_back_requests(&self, tip: Option<ObjectId>) -> Result<Replay, StoreError> {
-        let mut replay = Replay::new(self.repeating.speaks_for);
-        let Some(tip) = tip else { return Ok(replay) };
-        for (request, committed) in milestones::read_requests(&self.repository.objects, tip)? {
-            replay.note_request(&request, committed);
-        }
-        Ok(replay)
+    fn read_replay(&self, tip: Option<ObjectId>) -> Result<Replay, StoreError> {
+        milestones::read_replay(&self.repository.objects, tip, self.repeating.speaks_for)
     }
 }
 

@@ -303,11 +303,12 @@ fn check_content(index: &ReleaseIndex) -> Result<(), &'static str> {
 }
 
 pub(super) fn compare_outcome(file: &RepoPath, claimed: bool, is_complete: bool) -> Option<Violation> {
-    match (claimed, is_complete) {
-        (true, false) => Some(Violation::at(file, ReplayFault::NotComplete)),
-        (false, true) => Some(Violation::at(file, ReplayFault::Complete)),
-        (true, true) | (false, false) => None,
-    }
+    let fault = match (claimed, is_complete) {
+        (true, false) => "it is made complete, but its signatures do not reach the threshold in force",
+        (false, true) => "its signatures reach the threshold in force, but it is not made complete",
+        (true, true) | (false, false) => return None,
+    };
+    Some(Violation::at(file, ReplayFault::Other(fault)))
 }
 
 pub(super) fn signature_in(

@@ -24,18 +24,12 @@ pub struct Violation {
 pub enum ReplayFault {
     #[error("the commit changes nothing, and the server makes no such commit")]
     Nothing,
-    #[error("the commit says nothing that the server says in a message")]
-    UnknownMessage,
     #[error("the first commit of a history creates the repository, and no other commit does")]
     WrongBeginning,
     #[error("the rules refuse this change: {0}")]
     Refused(String),
     #[error("the message is not the one of this change, which begins with {0:?}")]
     OtherMessage(String),
-    #[error("it is made complete, but its signatures do not reach the threshold in force")]
-    NotComplete,
-    #[error("its signatures reach the threshold in force, but it is not made complete")]
-    Complete,
     #[error("it cannot be used: {0}")]
     Unreadable(String),
     #[error("it is missing, but the commit cannot be what it claims to be without it")]
@@ -52,21 +46,12 @@ pub enum ReplayFault {
     Misplaced(String),
     #[error("it says that this was done at {stated}, and the commit was made at {commit}")]
     Time { stated: Timestamp, commit: Timestamp },
-    #[error("it was added, which is not part of what the commit claims to be")]
-    Added,
-    #[error("it was changed, which is not part of what the commit claims to be")]
-    Changed,
-    #[error("it was removed, which is not part of what the commit claims to be")]
-    Removed,
     /// The file comes first; behind it stand those that say what it should be. The check cannot tell which of them is false.
     #[error("its content is not what the rules produce from the rest of the commit")]
     Different,
-    #[error("it was removed, but the rules give it new content")]
-    Lost,
-    #[error("it was not written, but the rules require it")]
-    NotWritten,
-    #[error("it is still there, but the rules remove it")]
-    NotRemoved,
+    /// A fault that these words say in full.
+    #[error("{0}")]
+    Other(&'static str),
 }
 
 impl Violation {

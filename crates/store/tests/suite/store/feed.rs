@@ -21,7 +21,7 @@ fn commits(feed: &CommitFeed) -> Vec<PublishedCommit> {
 fn follow(store: &Store) -> CommitFeed {
     let feed = store.follow_commits();
     assert!(matches!(feed.next(SOON), FeedNews::Behind));
-    assert!(feed.resume(feed.newest()));
+    assert!(feed.resume(feed.head().tip()));
     feed
 }
 
@@ -51,7 +51,7 @@ async fn it_gives_each_commit_with_the_files_that_differ_as_the_journal_does() {
     let store = fixture.start();
     put(&store, &["+https/a/443/b=one", "+https/a/443/c=same"]).await.unwrap();
     let feed = follow(&store);
-    let begin = feed.newest();
+    let begin = feed.head().tip();
     // One file stays as it is, one goes away, and one was never there.
     put(&store, &["+https/a/443/b=two", "+https/a/443/c=same", "-https/a/443/none"]).await.unwrap();
     put(&store, &["-https/a/443/b", "+https/a/443/d=three"]).await.unwrap();
@@ -75,7 +75,7 @@ async fn a_follower_that_falls_behind_is_told_so_once_and_misses_nothing() {
     let fixture = Fixture::new();
     let store = fixture.start();
     let feed = follow(&store);
-    let begin = feed.newest();
+    let begin = feed.head().tip();
     // More than may wait, and none of these writes waits for the follower.
     let content = "x".repeat(900_000);
     for number in 0..40 {
@@ -87,7 +87,7 @@ async fn a_follower_that_falls_behind_is_told_so_once_and_misses_nothing() {
     assert!(!feed.resume(begin), "there is more to read");
     put(&store, &["+https/a/443/x=1"]).await.unwrap();
     assert!(!feed.resume(missed.last().map(|(id, ..)| *id)), "one more has come");
-    assert!(feed.resume(feed.newest()));
+    assert!(feed.resume(feed.head().tip()));
     put(&store, &["+https/a/443/y=1"]).await.unwrap();
     assert_eq!(written(&commits(&feed)[0].change), [("https/a/443/y", Some("1"))]);
 }
