@@ -347,8 +347,9 @@ impl Objects {
         bases: Option<&mut DeltaBases>,
     ) -> Result<Option<FoundObject>, StoreError> {
         // Before the packs: what is held comes into one before it is let go of.
-        if let Some((kind, data)) = read(&self.held).get(id) {
-            return Ok(Some(FoundObject { kind: *kind, data: data.to_vec() }));
+        let held = read(&self.held).get(id).cloned();
+        if let Some((kind, data)) = held {
+            return Ok(Some(FoundObject { kind, data: data.to_vec() }));
         }
         let packs = self.packs.load();
         let Some((pack, at)) = find_newest(&packs, id) else { return Ok(None) };

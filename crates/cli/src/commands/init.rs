@@ -362,6 +362,7 @@ fn describe_steps([publish, register, sign, release]: &[String; 4], pages: &Proj
              Then, for each release: {release}{forge}"
     )
 }
+
 /// The branch of the working copy here, as Git notes it.
 fn find_branch() -> Option<String> {
     let head = fs::read_to_string(Path::new(".git/HEAD")).ok()?;

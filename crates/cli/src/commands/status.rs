@@ -52,7 +52,7 @@ pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliE
 }
 
 /// A state, for programs, and what is said of it to people and to programs.
-type Said = (&'static str, String, Value);
+pub(super) type Said = (&'static str, String, Value);
 
 /// What vetoed signers leave behind.
 fn find_last_veto(session: &Session, Target { path, shown, .. }: &Target) -> Result<Said, CliError> {

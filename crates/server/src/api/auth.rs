@@ -1,10 +1,10 @@
 //! Who calls: the four headers, the nonce, and the signed body.
 
-use std::time::{Duration, Instant};
+use std::{sync::Arc, time::Duration, time::Instant};
 
 use axum::body::{Body, Bytes, HttpBody, to_bytes};
 use axum::extract::{FromRequest, Request};
-use axum::http::{HeaderMap, header::CONTENT_LENGTH};
+use axum::http::{HeaderMap, header::CONTENT_LENGTH, request::Parts};
 use countersign_api::error_code::ErrorCode;
 use countersign_core::documents::signed_request::SignedRequest;
 use countersign_core::rules::{auth, auth::AuthHeaders, snapshot::Change};
@@ -94,7 +94,7 @@ impl FromRequest<App> for Authenticated {
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
         let (parts, body) = request.into_parts();
-        let authenticated = authenticate(Question::of(&parts, app), body).await;
+        let authenticated = authenticate(app, &parts, body).await;
         if authenticated.is_err()
             && let Ok(claimed) = single_header(&parts.headers, wire::HEADER_PUBLIC_KEY)
         {
@@ -105,12 +105,12 @@ impl FromRequest<App> for Authenticated {
     }
 }
 
-pub async fn authenticate(question: Question, body: Body) -> Result<Authenticated, ApiError> {
-    let Question { app, sender, headers, .. } = &question;
+pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authenticated, ApiError> {
+    let (sender, headers) = (RequestSender::of(parts), &parts.headers);
     app.role.check_accepts()?;
     app.role.check_clock()?;
     let limit = app.limits.request_body_bytes;
-    charge_body(sender, headers, limit)?;
+    charge_body(&sender, headers, limit)?;
     let received = AuthHeaders {
         timestamp: single_header(headers, wire::HEADER_TIMESTAMP)?,
         nonce: single_header(headers, wire::HEADER_NONCE)?,
@@ -119,7 +119,7 @@ pub async fn authenticate(question: Question, body: Body) -> Result<Authenticate
     };
     // Before the body is read: a request that fails anyway must not fill the memory.
     let claimed = auth::check_headers(&received, app.now())?;
-    let body = receive(app, sender, body, limit).await?;
+    let body = receive(app, &sender, body, limit).await?;
     let verified = claimed.verify(&body)?;
     observe::note(RequestFact::Key, &verified.public_key);
     if let Some(reason) = app.store.halted() {
@@ -131,6 +131,9 @@ pub async fn authenticate(question: Question, body: Body) -> Result<Authenticate
         // Only now: a replayed request must not use up the allowance of the key that signed it.
         client.charge_key(&verified.public_key, Instant::now())?;
     }
+    // A request can wait for hours, and nothing reads its headers again.
+    let headers = HeaderMap::new();
+    let question = Question { app: Arc::clone(app), sender, headers, uri: parts.uri.clone() };
     let (nonce, timestamp, signature) = (received.nonce.to_owned(), verified.timestamp, verified.signature);
     Ok(Authenticated { question, caller: verified.public_key, body, timestamp, nonce, signature })
 }

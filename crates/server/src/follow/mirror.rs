@@ -13,8 +13,8 @@ use countersign_store::store::{OpenDataError, OpenSettings, open_repository};
 use countersign_store::{Repository, Store, machine::data_dir::DataDir, nonces};
 
 use crate::follow::background::BoxedError;
-use crate::follow::mirror::exchange::JournalClient;
 pub use crate::follow::mirror::exchange::MirrorSettings;
+use crate::follow::mirror::exchange::{CommitAfter, JournalClient};
 use crate::follow::mirror::memory::MirrorMemory;
 pub use crate::follow::mirror::state::MirrorState;
 pub(crate) use crate::follow::mirror::{history::HistoryCopier, log::LogCopier};
@@ -49,8 +49,8 @@ async fn check_known(data_dir: &DataDir, origin: &JournalClient) -> Result<(), B
     let Some(tip) = found.and_then(|repository| repository.tip()) else { return Ok(()) };
     let (dir, origin_address) = (data_dir.path().display(), &origin.address);
     match origin.next_after(Some(tip)).await {
-        Ok(Some(_)) => Ok(()),
-        Ok(None) => Err(format!(
+        Ok(CommitAfter::Next(_) | CommitAfter::Nothing) => Ok(()),
+        Ok(CommitAfter::Unknown) => Err(format!(
             "the repository in {dir} is not a mirror of {origin_address}: {origin_address} does not know its newest commit {tip}. \
              Choose an empty data directory"
         )

@@ -407,6 +407,11 @@ impl State {
         if self.entries[&number].standing != PermitState::Waits || waiting <= rules.waiting {
             return Some(number);
         }
+        // Where no one can wait, a refusal looks at no other entry.
+        if rules.waiting == 0 {
+            self.remove(number);
+            return None;
+        }
         // The newest entry of the claimant that waits most often has to go. That can be the newcomer.
         let most = self.waiting().max_by_key(|(n, entry)| {
             let waiting = self.tallies(&entry.claimant, &[]).map(|tally| tally.waiting).max();

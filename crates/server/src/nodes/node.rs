@@ -35,7 +35,8 @@ pub struct ClusterNode {
     has_caught_up: Arc<AtomicBool>,
     max_lag: Duration,
     pub(crate) database: Database,
-    _news: NewsReader,
+    /// Tells other nodes of this one, and reads what they tell.
+    _news: Option<NewsReader>,
 }
 
 impl ClusterNode {
@@ -65,11 +66,22 @@ impl ClusterNode {
             Err(error) => return Err(error.into()),
         }
         let (runtime, state, clock) = (Handle::current(), NodeState::new(&name), clock.clone());
-        let nonces =
-            SharedNonces::start(&runtime, database.clone(), Arc::clone(&state), clock.clone(), NONCE_LIMIT);
-        let (stats, version) = (Arc::clone(nonces.stats()), env!("CARGO_PKG_VERSION"));
-        let news = NewsReader::start(&runtime, database.clone(), Arc::clone(&state), version, stats, clock);
-        Ok(Self { state, nonces, has_caught_up: Arc::default(), max_lag, database, _news: news })
+        let nonces = SharedNonces::start(&runtime, database.clone(), Arc::clone(&state), clock, NONCE_LIMIT);
+        Ok(Self { state, nonces, has_caught_up: Arc::default(), max_lag, database, _news: None })
+    }
+
+    /// Shows this node to the others, which count it from now on when they vote on a batch (D195). So its store must be open.
+    pub fn join(&mut self, clock: &Clock) {
+        let (database, state, stats) = (&self.database, &self.state, self.nonces.stats());
+        let version = env!("CARGO_PKG_VERSION");
+        self._news = Some(NewsReader::start(
+            &Handle::current(),
+            database.clone(),
+            Arc::clone(state),
+            version,
+            Arc::clone(stats),
+            clock.clone(),
+        ));
     }
 
     pub fn store_role(&self, clock: &Clock) -> io::Result<StoreRole> {

@@ -105,6 +105,11 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogLines {
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        let (kind, now) = (LineKind::of(event), uptime_nanos(Instant::now()));
+        if !self.flow.admits(&kind, now) {
+            self.queue.stats.left_out.add(1);
+            return;
+        }
         let mut fields = Fields::default();
         event.record(&mut fields);
         // Our spans are never nested: the innermost span is the request.
@@ -113,11 +118,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogLines {
         let around = span.as_ref().zip(extensions.as_ref().and_then(|extensions| extensions.get::<Fields>()));
         let around = around.map(|(span, fields)| (span.name(), fields));
         let text = line::write(self.style, *event.metadata().level(), around, &fields);
-        let (kind, now) = (LineKind::of(event), uptime_nanos(Instant::now()));
-        if self.flow.admit(&kind, text.len(), &fields.message, now) {
-            self.queue.put(text);
-        } else {
-            self.queue.stats.left_out.add(1);
-        }
+        self.flow.charge(&kind, text.len(), &fields.message, now);
+        self.queue.put(text);
     }
 }

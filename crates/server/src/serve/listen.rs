@@ -3,7 +3,8 @@
 pub mod stream;
 
 use std::net::{IpAddr, SocketAddr};
-use std::{convert::Infallible, io, pin::pin, sync::Arc, thread, time::Duration, time::Instant};
+use std::sync::{Arc, mpsc};
+use std::{convert::Infallible, io, pin::pin, thread, time::Duration, time::Instant};
 
 use axum::body::to_bytes;
 use axum::response::{IntoResponse as _, Response};
@@ -147,7 +148,7 @@ pub async fn serve_stream<R: Read>(
                 let _answering = context.client_wait.pause();
                 answer(&context, request, now).await
             };
-            // Hyper drops the body when it has all of it.
+            // Hyper drops the body, and with it the closure that owns this, when it has all of it.
             let written = OnDrop(move || context.client_wait.note_written());
             let note_end = move |error: axum::Error| {
                 let _ = &written;
@@ -292,18 +293,24 @@ impl Lanes {
 impl Lane {
     fn start(number: usize) -> io::Result<Self> {
         let (running, ended) = oneshot::channel();
+        let (started, start) = mpsc::channel();
         let mut builder = Builder::new_current_thread();
         builder.enable_io().enable_time();
         // New connections, and answers that other threads made, take turns with requests that this thread answers
         // alone. Else they get one turn in 31, and a flood that is refused here would hold up the pages of others.
         builder.global_queue_interval(2);
-        let lane = builder.build()?;
-        let runtime = lane.handle().clone();
-        let serve = move || {
-            // It never sends; it ends.
-            let _ = lane.block_on(ended);
+        let serve = move || match builder.build() {
+            Ok(runtime) => {
+                let _ = started.send(Ok(runtime.handle().clone()));
+                // It never sends; it ends.
+                let _ = runtime.block_on(ended);
+            }
+            Err(error) => {
+                let _ = started.send(Err(error));
+            }
         };
         thread::Builder::new().name(format!("connections-{number}")).spawn(serve)?;
+        let runtime = start.recv().map_err(io::Error::other)??;
         Ok(Self { runtime, _running: Some(running) })
     }
 }

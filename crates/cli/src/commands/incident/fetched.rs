@@ -28,9 +28,12 @@ pub(super) struct Fetched {
     findings: Findings,
 }
 
+/// What an incident needs of a project beside its files. The histories of strangers can be long, so none is kept.
 struct FetchedProject {
-    /// The history of its signers.
-    history: History,
+    /// The people who agreed to the listing of the keys.
+    agreement: ListingAgreement,
+    /// Whether one of the keys is or was a builder's.
+    are_builders: bool,
     releases: BTreeSet<RepoPath>,
 }
 
@@ -48,18 +51,21 @@ impl Fetched {
             findings: Findings::new(question, session.known_projects()),
         };
         let mut clients: Vec<ServerClient> = Vec::new();
+        let mut histories = Vec::new();
         for name in &args.projects {
             let name = ReleaseName::parse_project(name)?;
             let ServerPath { client, path, .. } = session.find_path(&name, Reader::Signer).await?;
-            fetched.fetch_project(&client, &path).await?;
+            histories.push((path.clone(), fetched.fetch_project(&client, &path).await?));
             fetched.findings.known.insert(path);
             if clients.iter().all(|known| known.address() != client.address()) {
                 clients.push(client);
             }
         }
-        let files: Vec<SignersFile> =
-            fetched.scope.values().flat_map(|project| list_files(&project.history)).collect();
+        let files: Vec<SignersFile> = histories.iter().flat_map(|(_, history)| list_files(history)).collect();
         fetched.findings.question.keys = resolve_keys(&args.keys.all(), &files)?;
+        for (project, history) in histories {
+            fetched.add_project(project, &history);
+        }
         if args.projects.is_empty() {
             clients = session.clients(Reader::Signer)?;
         }
@@ -113,11 +119,11 @@ impl Fetched {
             }
         }
         for project in projects {
-            if anywhere
-                && !self.scope.contains_key(&project)
-                && let Err(error) = self.fetch_project(client, &project).await
-            {
-                self.note_unread(&project, &error);
+            if anywhere && !self.scope.contains_key(&project) {
+                match self.fetch_project(client, &project).await {
+                    Ok(history) => self.add_project(project, &history),
+                    Err(error) => self.note_unread(&project, &error),
+                }
             }
         }
         for project in self.in_order() {
@@ -136,7 +142,7 @@ impl Fetched {
     fn in_order(&self) -> Vec<RepoPath> {
         let mut projects: Vec<RepoPath> = self.scope.keys().cloned().collect();
         projects.sort_by_cached_key(|project| {
-            (!self.findings.known.contains(project), self.agreement(project), project.clone())
+            (!self.findings.known.contains(project), self.scope[project].agreement, project.clone())
         });
         projects
     }
@@ -154,8 +160,8 @@ impl Fetched {
             touched.iter().filter(|path| path.is_inside(project)).cloned().collect();
         let is_strangers = releases.is_empty()
             && !self.findings.known.contains(project)
-            && self.agreement(project) == ListingAgreement::None;
-        let complete = self.are_builders(project).then_some(ReleaseState::Complete);
+            && self.scope[project].agreement == ListingAgreement::None;
+        let complete = self.scope[project].are_builders.then_some(ReleaseState::Complete);
         for state in [ReleaseState::Collecting, ReleaseState::Revoked].into_iter().chain(complete) {
             let found = self.list_releases(client, project, state).await?;
             releases.extend(found.into_iter().filter(|path| !touched.contains(path)));
@@ -184,16 +190,13 @@ impl Fetched {
         Ok(())
     }
 
-    /// The people who agreed to the listing of the keys.
-    fn agreement(&self, project: &RepoPath) -> ListingAgreement {
-        ListingAgreement::of(&self.scope[project].history, &self.findings.question)
-    }
-
-    /// Whether one of the keys is or was a builder's in this project.
-    fn are_builders(&self, project: &RepoPath) -> bool {
-        let files = list_files(&self.scope[project].history);
+    fn add_project(&mut self, project: RepoPath, history: &History) {
+        let question = &self.findings.question;
+        let agreement = ListingAgreement::of(history, question);
+        let files = list_files(history);
         let mut builders = files.iter().flat_map(|file| keys_of(file.builder_groups()));
-        builders.any(|key| self.findings.question.keys.contains(&key))
+        let are_builders = builders.any(|key| question.keys.contains(&key));
+        self.scope.insert(project, FetchedProject { agreement, are_builders, releases: BTreeSet::new() });
     }
 
     async fn list_signed(
@@ -250,7 +253,12 @@ impl Fetched {
         }
     }
 
-    async fn fetch_project(&mut self, client: &ServerClient, project: &RepoPath) -> Result<(), CliError> {
+    /// Gives the history of its signers.
+    async fn fetch_project(
+        &mut self,
+        client: &ServerClient,
+        project: &RepoPath,
+    ) -> Result<History, CliError> {
         let Some(shown) = client.state(&layout::active_signers(project), &StateQuestion::Path).await? else {
             return Err(CliError::other(
                 format!("the server {} has no project {project}", client.address()),
@@ -258,9 +266,7 @@ impl Fetched {
             ));
         };
         self.scratch.absorb(&shown.files, |_| true);
-        let (history, releases) = (shown.history().clone(), BTreeSet::new());
-        self.scope.insert(project.clone(), FetchedProject { history, releases });
-        Ok(())
+        Ok(shown.history().clone())
     }
 }
 

@@ -175,10 +175,10 @@ impl StateReplay {
         &self,
         keys: &BTreeSet<TrieKey>,
     ) -> Result<HashMap<TrieKey, Record>, CliError> {
-        let lines = match self.written.bytes {
-            0 => None,
-            _ => Some(self.lines().map_err(|error| CliError::file("read", &self.path(), error))?),
-        };
+        // Without need of the file, it does not matter whether it can be read.
+        let needs_file = keys.iter().any(|key| !self.new_records.contains_key(key));
+        let lines = (needs_file && self.written.bytes > 0).then(|| self.lines()).transpose();
+        let lines = lines.map_err(|error| CliError::file("read", &self.path(), error))?;
         let written = lines.into_iter().flatten().filter_map(|line| Kept::parse(&line)?.record());
         let records = written.chain(self.new_records.values().cloned());
         let wanted = records.filter(|record| keys.contains(&record.key()));

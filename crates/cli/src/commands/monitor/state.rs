@@ -24,7 +24,7 @@ pub(super) struct MonitorState {
     pub(super) key: VerifierKey,
     /// The whole note.
     pub(super) checkpoint: String,
-    /// The last one that it covers.
+    /// The last commit that the checkpoint covers; empty if nothing was replayed.
     pub(super) commit: String,
     /// All projects that were ever watched. New signers must not be able to end the watch.
     pub(super) projects: BTreeSet<RepoPath>,

@@ -232,7 +232,7 @@ impl Report {
         self.blame_file(error, None);
     }
 
-    /// `place`: where the configuration file names the file that is wrong.
+    /// `line`: where the configuration file names the file that is wrong.
     fn blame_file(&mut self, error: &dyn Error, line: Option<String>) {
         let mut text = error.to_string();
         for cause in std::iter::successors(error.source(), |&cause| cause.source()).map(ToString::to_string) {

@@ -317,8 +317,8 @@ fn check_trust(to_sign: &ToSign, network: Network) -> Result<(), CliError> {
 
 impl Signing<'_> {
     /// The formats to sign a release in: what the signers file in force asks for, and what --also names. Signers files are
-    /// signed in no other format, and a FIDO key signs in few. Of the signer's own files, OpenPGP signs all by themselves or
-    /// none (D254): so many.
+    /// signed in no other format, and a FIDO key signs in few. The number says how many of the signer's own files OpenPGP
+    /// signs by themselves: all of them, or none if there are too many (D254).
     fn choose_formats(
         &self,
         to_sign: &ToSign,

@@ -12,17 +12,17 @@ use crate::client::state::{Shown, find_vetoed, vetoed_json, vetoed_text};
 use crate::client::{session::Session, targets::Target};
 use crate::commands::catalogue::{ReleaseListing, list_doubts};
 use crate::commands::signers::rebuilds_to_json;
-use crate::commands::status::standing::Status;
+use crate::commands::status::{Said, standing::Status};
 use crate::words::{error::CliError, output::Output, table::People, table::when_text};
 
 /// How many open releases are named.
 const MOST_OPEN: usize = 10;
 
-/// The state of the signers for programs, and what is said of the project to people and to programs.
+/// Finds the state of the signers, and what is said of the project.
 pub(super) async fn find(
     session: &Session,
     Target { client, path, shown }: &Target,
-) -> Result<(&'static str, String, Value), CliError> {
+) -> Result<Said, CliError> {
     let project = shown.project();
     let standing = ProjectStanding {
         shown,

@@ -70,7 +70,7 @@ pub(crate) fn health_routes() -> RouteTable {
 async fn ping(State(app): State<App>, request: Request) -> Result<Json<PingResponse>, ApiError> {
     let (parts, body) = request.into_parts();
     let auth = if auth::has_auth_headers(&parts.headers) {
-        match auth::authenticate(Question::of(&parts, &app), body).await {
+        match auth::authenticate(&app, &parts, body).await {
             Ok(request) => PingAuth::Success { public_key: request.caller },
             // This says nothing about the signature.
             Err(error) if error.status() == StatusCode::TOO_MANY_REQUESTS => return Err(error),

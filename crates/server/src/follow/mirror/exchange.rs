@@ -26,6 +26,16 @@ const MAX_WAIT: Duration = Duration::from_secs(30);
 /// The accepted lag is divided by this to get how long a mirror waits for news, and for bytes.
 const WAIT_SHARE: u32 = 10;
 
+/// The commit that the origin has after one that it was asked about.
+#[derive(Debug)]
+pub(crate) enum CommitAfter {
+    /// The origin does not know the commit that it was asked about.
+    Unknown,
+    /// That commit is the origin's newest one.
+    Nothing,
+    Next(ObjectId),
+}
+
 /// The origin, as this mirror asks it for its journal.
 #[derive(Debug, Clone)]
 pub(crate) struct JournalClient {
@@ -63,21 +73,17 @@ impl JournalClient {
         self.ask(commit, self.wait.as_secs()).await
     }
 
-    /// The first commit after this one, as the origin names it, or `Some(None)` if this is its newest one; `None` if the
-    /// origin does not know this one.
-    pub(crate) async fn next_after(
-        &self,
-        commit: Option<ObjectId>,
-    ) -> Result<Option<Option<ObjectId>>, ExchangeFailure> {
-        let Some(mut answer) = self.ask(commit, 0).await? else { return Ok(None) };
+    /// Asks for the first commit after this one.
+    pub(crate) async fn next_after(&self, commit: Option<ObjectId>) -> Result<CommitAfter, ExchangeFailure> {
+        let Some(mut answer) = self.ask(commit, 0).await? else { return Ok(CommitAfter::Unknown) };
         let mut reader = JournalReader::default();
         loop {
             if let Some(JournalEntry { id, .. }) = reader.next().map_err(unreadable_journal)? {
-                return Ok(Some(Some(id)));
+                return Ok(CommitAfter::Next(id));
             }
             match answer.chunk().await? {
                 Some(bytes) => reader.push(&bytes),
-                None => return reader.finish().map(|()| Some(None)).map_err(unreadable_journal),
+                None => return reader.finish().map(|()| CommitAfter::Nothing).map_err(unreadable_journal),
             }
         }
     }

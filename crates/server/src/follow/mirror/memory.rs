@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tokio::task::spawn_blocking;
 
-use crate::follow::mirror::exchange::{JournalClient, OriginAddress};
+use crate::follow::mirror::exchange::{CommitAfter, JournalClient, OriginAddress};
 use crate::follow::outgoing::ExchangeFailure;
 
 /// The most bytes of a file. An address or a refusal takes far less.
@@ -124,18 +124,19 @@ impl OwnPast {
         Ok(Self { commits })
     }
 
-    /// Finds the newest commit that the origin knows: halfway between one that it does not know, and one that it knows.
+    /// Finds the newest commit that the origin knows. It asks in growing steps from the newest commit on, because an origin that
+    /// is a little behind knows one of the first, and then halves what is left.
     pub(crate) async fn compare(&self, origin: &JournalClient) -> Result<OriginPast, ExchangeFailure> {
         // It did not know the newest one. Behind the first commit there is the beginning, which every origin knows.
         let (mut unknown, mut known) = (0, self.commits.len() + 1);
         while known - unknown > 1 {
-            let middle = usize::midpoint(known, unknown);
+            let middle = usize::midpoint(known, unknown).min(2 * unknown + 1);
             let (shared, ours) = (self.commits.get(middle).copied(), self.commits[middle - 1]);
             match origin.next_after(shared).await? {
-                None => unknown = middle,
-                Some(None) => return Ok(OriginPast::Ends),
-                Some(Some(theirs)) if theirs == ours => known = middle,
-                Some(Some(theirs)) => return Ok(OriginPast::Differs { shared, ours, theirs }),
+                CommitAfter::Unknown => unknown = middle,
+                CommitAfter::Nothing => return Ok(OriginPast::Ends),
+                CommitAfter::Next(theirs) if theirs == ours => known = middle,
+                CommitAfter::Next(theirs) => return Ok(OriginPast::Differs { shared, ours, theirs }),
             }
         }
         // It has learnt the rest meanwhile.

@@ -8,7 +8,6 @@ use std::{collections::HashMap, io, io::Write, thread, time::Duration, time::Ins
 
 use countersign_core::values::shown::shown_text;
 use countersign_store::machine::clock::{lock, uptime_nanos};
-use countersign_store::{budget::Bucket, budget::Rate};
 use tracing::{Event, Level, callsite::Identifier, field::Field, field::Visit};
 
 use crate::metrics::Counter;
@@ -195,8 +194,8 @@ pub struct LogRate {
 }
 
 impl LogRate {
-    fn rate(self) -> Rate {
-        Rate::new(self.bytes_per_second, Duration::from_secs(1), self.burst)
+    fn nanos(self, bytes: u64) -> u64 {
+        bytes.saturating_mul(1_000_000_000) / self.bytes_per_second
     }
 }
 
@@ -234,18 +233,33 @@ pub struct Flow(Mutex<Kinds>);
 
 #[derive(Debug, Default)]
 struct Kinds {
-    all: Bucket,
+    all: Used,
     /// The kinds of lines. There are at most as many as places in the code that log, times the classes of answers.
     each: HashMap<LineKind, KindFlow>,
 }
 
 #[derive(Debug, Default)]
 struct KindFlow {
-    used: Bucket,
+    used: Used,
     /// The message of its first line.
     like: String,
     /// Lines left out since the last report.
     left_out: u64,
+}
+
+/// The time, in nanoseconds of uptime, at which everything used has come back.
+#[derive(Debug, Default)]
+struct Used(u64);
+
+impl Used {
+    /// Whether anything is left. The line that uses up the rest can be larger than it.
+    fn has_room(&self, rate: LogRate, now: u64) -> bool {
+        self.0 < now.saturating_add(rate.nanos(rate.burst))
+    }
+
+    fn charge(&mut self, rate: LogRate, bytes: u64, now: u64) {
+        self.0 = self.0.max(now).saturating_add(rate.nanos(bytes));
+    }
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -256,24 +270,26 @@ pub struct LeftOut {
 }
 
 impl Flow {
-    /// Takes room for a line of so many bytes with this message, or counts it as left out. `now` is in nanoseconds of
+    /// Returns whether there is room for a line of this kind, and counts the line if not. `now` is in nanoseconds of
     /// uptime.
-    pub fn admit(&self, kind: &LineKind, bytes: usize, message: &str, now: u64) -> bool {
+    pub fn admits(&self, kind: &LineKind, now: u64) -> bool {
+        let mut kinds = lock(&self.0);
+        let has_room = kinds.all.has_room(OF_ALL, now);
+        let of_kind = kinds.each.entry(kind.clone()).or_default();
+        let is_admitted = has_room && of_kind.used.has_room(OF_A_KIND, now);
+        of_kind.left_out += u64::from(!is_admitted);
+        is_admitted
+    }
+
+    /// Counts a line of so many bytes, with this message.
+    pub fn charge(&self, kind: &LineKind, bytes: usize, message: &str, now: u64) {
         let (mut kinds, bytes) = (lock(&self.0), bytes as u64);
-        let Kinds { all, each } = &mut *kinds;
-        let of_kind = each.entry(kind.clone()).or_default();
+        kinds.all.charge(OF_ALL, bytes, now);
+        let of_kind = kinds.each.entry(kind.clone()).or_default();
+        of_kind.used.charge(OF_A_KIND, bytes, now);
         if of_kind.like.is_empty() {
             of_kind.like = shown_text(message);
         }
-        let is_admitted = all.left(OF_ALL.rate(), now) >= bytes
-            && of_kind.used.take_many(OF_A_KIND.rate(), bytes, now).is_ok();
-        if is_admitted {
-            // There was enough left.
-            let _ = all.take_many(OF_ALL.rate(), bytes, now);
-        } else {
-            of_kind.left_out += 1;
-        }
-        is_admitted
     }
 
     /// What was left out since the last call.

@@ -132,9 +132,13 @@ fn open_own(
     node: Option<ClusterNode>,
 ) -> Result<(Store, ServerRole), BoxedError> {
     mirror::promote(data_dir)?;
+    let clock = opening.clock.clone();
     let opened = open_repository(data_dir, opening)?;
     let role = match (node, opened.nonces) {
-        (Some(node), _) => ServerRole::Node(Box::new(node)),
+        (Some(mut node), _) => {
+            node.join(&clock);
+            ServerRole::Node(Box::new(node))
+        }
         (None, nonces) => {
             ServerRole::Single { nonces: nonces.expect("a server on its own has its own nonces") }
         }

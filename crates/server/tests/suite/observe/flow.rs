@@ -27,7 +27,8 @@ fn written(flow: &Flow, kind: &LineKind, seconds: std::ops::Range<u64>, lines: u
     let mut bytes = 0;
     for now in seconds.map(|second| second * SECOND) {
         for _ in 0..lines {
-            if flow.admit(kind, 512, "answered", now) {
+            if flow.admits(kind, now) {
+                flow.charge(kind, 512, "answered", now);
                 bytes += 512;
             }
         }
