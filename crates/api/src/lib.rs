@@ -1,5 +1,5 @@
-//! What server and client say to each other: bodies of requests and answers, events, and their schemas. Events come from
-//! what the messages of commits claim.
+//! What server and client say to each other: bodies of requests and answers, events, and their schemas. Events come
+//! from what the messages of commits claim.
 
 pub mod answers;
 pub mod assembly;

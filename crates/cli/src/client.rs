@@ -165,8 +165,8 @@ impl ServerClient {
         parse(&answer.bytes).map_err(|error| self.unusable(&"a question", &answer, error))
     }
 
-    /// A request that `key` signs, for an answer that `parse` reads. Every try has a nonce of its own: the server takes none
-    /// twice.
+    /// A request that `key` signs, for an answer that `parse` reads. Every try has a nonce of its own: the server takes
+    /// none twice.
     pub(crate) async fn ask<T>(
         &self,
         key: &SigningKey,

@@ -33,8 +33,8 @@ pub(crate) enum SigningKey {
 }
 
 impl SigningKey {
-    /// The key of a file, unlocked with --password-file or by asking. As with ssh, the agent signs where it holds the key
-    /// of an encrypted file, or where only the public half is here.
+    /// The key of a file, unlocked with --password-file or by asking. As with ssh, the agent signs where it holds the
+    /// key of an encrypted file, or where only the public half is here.
     pub(crate) fn load(path: &Path, password_file: Option<&Path>, output: Output) -> Result<Self, CliError> {
         let path = &find_half(path);
         match read_key_file(path)? {
@@ -53,8 +53,8 @@ impl SigningKey {
         }
     }
 
-    /// Loads a key for a server, which has no terminal: a file without a passphrase, or a key that the agent holds and that
-    /// no one has to touch.
+    /// Loads a key for a server, which has no terminal: a file without a passphrase, or a key that the agent holds and
+    /// that no one has to touch.
     pub(crate) fn load_for_service(path: &Path, output: Output) -> Result<Self, CliError> {
         let key = match read_key_file(path)? {
             KeyFile::Private(key) if key.is_encrypted() => {
@@ -113,8 +113,8 @@ impl SigningKey {
         }
     }
 
-    /// Signs a request that anyone may send: a FIDO key is not touched again for it, since a key that is thrown away does as
-    /// well (D17).
+    /// Signs a request that anyone may send: a FIDO key is not touched again for it, since a key that is thrown away
+    /// does as well (D17).
     pub(crate) fn sign_as_anyone(&self) -> Result<Option<Self>, CliError> {
         match self.format() {
             KeyFormat::Ed25519 => Ok(None),

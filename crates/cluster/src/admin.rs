@@ -45,7 +45,8 @@ pub struct NodeStatus {
     /// The newest batch that the node had published when it was last seen.
     pub position: i64,
     pub commit: Option<ObjectId>,
-    /// How many batches the node did not have when it was last seen. One that is gone has none of the newer ones either.
+    /// How many batches the node did not have when it was last seen. One that is gone has none of the newer ones
+    /// either.
     pub lag: u64,
     pub version: String,
     pub started: Option<Timestamp>,
@@ -86,8 +87,8 @@ async fn read(session: &DatabaseSession) -> Result<ClusterStatus, DatabaseError>
             at: database::from_system(row.try_get(2)?)?,
         }),
     };
-    // A node reports every few seconds how far it is. It does not lag behind batches that came after its report, or a moment
-    // before, when it was reading them.
+    // A node reports every few seconds how far it is. It does not lag behind batches that came after its report, or a
+    // moment before, when it was reading them.
     let nodes = "select name, coalesce(position, 0), commit, coalesce(version, ''), started, \
         coalesce(extract(epoch from now() - seen), 0)::bigint, clock_millis, halted, \
         coalesce((select seq from svc_batch where at <= seen - interval '1 second' or seen < now() - make_interval(secs => $1) \

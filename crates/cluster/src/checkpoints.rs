@@ -1,5 +1,5 @@
-//! The newest checkpoint of the log that all nodes keep together (D88). Who signs the next one is decided by the size in
-//! one row. What witnesses said is also kept by each node on its own.
+//! The newest checkpoint of the log that all nodes keep together (D88). Who signs the next one is decided by the size
+//! in one row. What witnesses said is also kept by each node on its own.
 
 use std::{io, path::Path, sync::Arc, time::Duration};
 

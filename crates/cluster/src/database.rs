@@ -115,8 +115,8 @@ impl Database {
     }
 }
 
-/// One connection. It closes at once when this is dropped, whatever it does: nothing is ever cancelled, since a cancelled
-/// append may be reported as done without being replicated.
+/// One connection. It closes at once when this is dropped, whatever it does: nothing is ever cancelled, since a
+/// cancelled append may be reported as done without being replicated.
 #[derive(Debug)]
 pub(crate) struct DatabaseSession {
     pub(crate) client: Arc<Client>,

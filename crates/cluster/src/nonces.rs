@@ -1,5 +1,5 @@
-//! Used nonces, in the database that the nodes share (D71). The statement that stores a nonce also says how far the order
-//! has come, and the request goes on when this node has come that far: so it sees every change that was confirmed
+//! Used nonces, in the database that the nodes share (D71). The statement that stores a nonce also says how far the
+//! order has come, and the request goes on when this node has come that far: so it sees every change that was confirmed
 //! before it was sent, by whichever node.
 
 use std::time::{Duration, Instant, SystemTime};
@@ -127,8 +127,8 @@ impl SharedNonces {
             KnownPlace::Unknown => {}
         }
         let is_judged = |_: &AppliedBatch| self.node.know(seq, head) == KnownPlace::Judged;
-        // The writer publishes what it appended, and catches up after a lost race. To wake the reader of news for it would
-        // make the writer ask the database for nothing.
+        // The writer publishes what it appended, and catches up after a lost race. To wake the reader of news for it
+        // would make the writer ask the database for nothing.
         if self.node.has_offered(seq)
             && let Ok(Ok(_)) = timeout(OWN_GRACE, applied.wait_for(is_judged)).await
         {

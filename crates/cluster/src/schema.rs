@@ -19,8 +19,8 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// Advisory locks: this one while tables are made, in the whole database; the other one with the table's number.
 const SCHEMA_LOCK: &str = "select pg_advisory_xact_lock(6011731)";
 
-/// Values of `nonce_purged` are the latest expiry among forgotten nonces (see `purge`). A row of `svc_passed` says that a
-/// node passes over a batch (D195).
+/// Values of `nonce_purged` are the latest expiry among forgotten nonces (see `purge`). A row of `svc_passed` says that
+/// a node passes over a batch (D195).
 const TABLES: &str = "
     create table svc_repository (
         one boolean primary key default true check (one),

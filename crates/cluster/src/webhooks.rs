@@ -9,7 +9,8 @@ use crate::database::{Database, DatabaseSession, parse_id, within};
 use crate::error::DatabaseError;
 
 const LIMIT: Duration = Duration::from_secs(5);
-/// A node that holds a claim and does nothing for so long loses it. It may deliver once more what another node delivers.
+/// A node that holds a claim and does nothing for so long loses it. It may deliver once more what another node
+/// delivers.
 pub const CLAIM_LIMIT: Duration = Duration::from_secs(120);
 
 /// The progress of one webhook, over a connection of its own.

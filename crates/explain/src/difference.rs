@@ -12,8 +12,8 @@ use crate::words::{
     shown_signers,
 };
 
-/// One change; `Display` says it in a sentence. A key of the current file appears under the name that this file gives it:
-/// the name in the proposed file is part of the proposal.
+/// One change; `Display` says it in a sentence. A key of the current file appears under the name that this file gives
+/// it: the name in the proposed file is part of the proposal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SignersChange {
     /// A role of a first file; `None` if it is left to its default.

@@ -1,4 +1,5 @@
-//! What a team could still do if keys were lost, and a thief if keys were stolen, played out with the real decisions (D145).
+//! What a team could still do if keys were lost, and a thief if keys were stolen, played out with the real decisions
+//! (D145).
 
 mod outcome;
 mod stage;
@@ -25,8 +26,8 @@ pub struct Drill {
     pub thief: Vec<DrillAttempt>,
     /// What a thief can do who cannot complete anything.
     pub nuisances: Vec<Nuisance>,
-    /// What the thief tries after the team has put new keys in the place of all that are lost or stolen. `None` if no key is
-    /// stolen, or the team cannot do that.
+    /// What the thief tries after the team has put new keys in the place of all that are lost or stolen. `None` if no
+    /// key is stolen, or the team cannot do that.
     pub thief_after_rotation: Option<Vec<DrillAttempt>>,
 }
 

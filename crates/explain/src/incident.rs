@@ -44,7 +44,8 @@ pub struct ProjectIncident {
     pub unreadable: Vec<String>,
 }
 
-/// Whether the keys agreed to be listed in a project. Anyone can list any key as a registrar (D106), and propose any file.
+/// Whether the keys agreed to be listed in a project. Anyone can list any key as a registrar (D106), and propose any
+/// file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ListingAgreement {
     /// One of the keys signed a signers file that took effect, and so did another key: first at this time.

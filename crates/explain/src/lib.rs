@@ -1,5 +1,6 @@
 //! Explanations for people: how far a release or proposed signers have come, what a proposed signers file changes, what
-//! a signers file withstands, and how signers are named. The client and the web pages show them; no rule depends on them.
+//! a signers file withstands, and how signers are named. The client and the web pages show them; no rule depends on
+//! them.
 
 pub mod describe;
 pub mod difference;

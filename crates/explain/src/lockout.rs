@@ -12,8 +12,8 @@ pub const IDLE_AFTER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 #[derive(Debug, Clone)]
 pub struct Lockout {
-    /// Every key with which people sign, the one that was used longest ago first. A builder's key lies on a machine, and what
-    /// it states is no signature that counts (D140).
+    /// Every key with which people sign, the one that was used longest ago first. A builder's key lies on a machine,
+    /// and what it states is no signature that counts (D140).
     pub uses: Vec<KeyUse>,
     /// The acts to which idle keys belong.
     pub outlooks: Vec<ActOutlook>,

@@ -38,7 +38,8 @@ pub enum LogWarning {
          require more than half of a group", .0.needed, shown_witness_count(.0.witnesses)
     )]
     LogAloneSplits(Tolerance),
-    /// No witness that is said to replay the rules has to have cosigned. `has_replaying`: the signers file names one that does.
+    /// No witness that is said to replay the rules has to have cosigned. `has_replaying`: the signers file names one
+    /// that does.
     #[error(
         "{}: the log alone can sign a state that its commits do not give, and witnesses that only check that the log \
          grows cosign it; `signers edit --replaying` names witnesses that replay the rules, as `countersign witness` does",

@@ -232,8 +232,8 @@ impl Names {
         Signer { name: self.by_key.get(&key).cloned().flatten(), ..Signer::nameless(key) }
     }
 
-    /// What a sentence calls a key, beside which the keys are listed (D240): the name, `bob's new key` if it was the name of
-    /// another key before, and the short key if there is no name.
+    /// What a sentence calls a key, beside which the keys are listed (D240): the name, `bob's new key` if it was the
+    /// name of another key before, and the short key if there is no name.
     pub fn called(&self, key: PublicKey) -> String {
         let signer = self.signer(key);
         let Some(name) = shown_signer_name(&signer) else { return key.short() };

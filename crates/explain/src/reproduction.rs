@@ -19,7 +19,8 @@ pub fn list_asked(reproduction: &Reproduction) -> BTreeSet<PublicKey> {
     reproduction.missing().into_iter().filter(lacks).collect()
 }
 
-/// Whether builders can still reproduce the release, or have. While it collects signatures, each can replace what it stated.
+/// Whether builders can still reproduce the release, or have. While it collects signatures, each can replace what it
+/// stated.
 pub fn is_reproducible(reproduction: &Reproduction, state: ReleaseState) -> bool {
     let asked = list_asked(reproduction);
     let can_be_met = |agreed: &BTreeSet<PublicKey>| quorum::is_met(reproduction.groups(), &(agreed | &asked));
@@ -95,7 +96,8 @@ pub fn different_lines(reproduction: &Reproduction, names: &Names) -> Vec<String
     builders.iter().map(|signer| line(signer.key)).collect()
 }
 
-/// Says what a builder got, as in `got something else: app.tar.gz from commit …` or `got 2 of 3 files the same from commit …`.
+/// Says what a builder got, as in `got something else: app.tar.gz from commit …` or
+/// `got 2 of 3 files the same from commit …`.
 pub fn builder_text(reproduction: &Reproduction, key: &PublicKey) -> String {
     let Some(commit) = reproduction.commits.get(key) else { return "has stated nothing".to_owned() };
     let from = from_commits(&[commit.as_str()].into());

@@ -244,9 +244,9 @@ fn assess_act(file: &SignersFile, act: Act) -> ActStrength {
     strength
 }
 
-/// How many keys can be lost besides those that are gone, any of them, before no way is open; `None` if none is. Losses stop a
-/// way in its tightest group. With several ways, each has to be stopped; no loss counts in two of them, since a master key
-/// has no other role (D8).
+/// How many keys can be lost besides those that are gone, any of them, before no way is open; `None` if none is. Losses
+/// stop a way in its tightest group. With several ways, each has to be stopped; no loss counts in two of them, since a
+/// master key has no other role (D8).
 pub(crate) fn count_spare(
     ways: impl IntoIterator<Item = impl AsRef<[Group]>>,
     gone: &BTreeSet<PublicKey>,

@@ -274,8 +274,8 @@ pub enum Reception {
     Refused(String),
 }
 
-/// Hands everything in, in every order, and shows the repository at the end of each with all refusals. Gives the number of
-/// orders.
+/// Hands everything in, in every order, and shows the repository at the end of each with all refusals. Gives the number
+/// of orders.
 pub fn hand_in_all(
     world: &World,
     hands: &[Vec<Statement>],

@@ -171,8 +171,8 @@ impl Contents {
         id
     }
 
-    /// The state without what was said of contents before. No rule depends on it, and with every list of words that there
-    /// can be, a world would have no end.
+    /// The state without what was said of contents before. No rule depends on it, and with every list of words that
+    /// there can be, a world would have no end.
     pub fn forget_said(&mut self, state: &State) -> State {
         let mut kept = *state;
         for part in &mut kept.parts {

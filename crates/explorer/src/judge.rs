@@ -196,8 +196,8 @@ impl<'w> Judge<'w> {
         })
     }
 
-    /// Whether a pending file is not for admins to replace: a master has had a part in it, and it waits, or that was less
-    /// than the delay ago. The first ends by itself, and the second by time alone.
+    /// Whether a pending file is not for admins to replace: a master has had a part in it, and it waits, or that was
+    /// less than the delay ago. The first ends by itself, and the second by time alone.
     pub fn is_kept_for_masters(&self, contents: &Contents, state: &State, n: usize) -> bool {
         let facts = Facts::of(state, contents);
         let now = self.world.clocks[usize::from(state.clock)].unix_seconds();

@@ -1,6 +1,6 @@
-//! No state locks anyone out. Each goal has a rank, which says how many requests are still needed; from every state where
-//! it is not reached, some request of people who may lowers it. Ranks cannot fall for ever, and the state that the request
-//! leads to is visited as well. So the goal can be reached from every state of the world.
+//! No state locks anyone out. Each goal has a rank, which says how many requests are still needed; from every state
+//! where it is not reached, some request of people who may lowers it. Ranks cannot fall for ever, and the state that
+//! the request leads to is visited as well. So the goal can be reached from every state of the world.
 
 use std::rc::Rc;
 
@@ -90,8 +90,8 @@ impl Goals<'_> {
         1 + missing(&active.revocation, &begun.map(|set| set.valid.clone()).unwrap_or_default())
     }
 
-    /// Whether the rules must accept this request: a right signature of someone who can sign and has not; a withdrawal, an
-    /// objection or a veto of someone who may; and what is due.
+    /// Whether the rules must accept this request: a right signature of someone who can sign and has not; a withdrawal,
+    /// an objection or a veto of someone who may; and what is due.
     pub fn must_accept(&self, facts: &Facts, clock: u8, action: Action) -> bool {
         match action {
             Action::SignIndex { project, release, by, offered } if offered.is_right() => {

@@ -225,7 +225,8 @@ impl<'w> Search<'w> {
         };
         self.found.steps += 1;
         self.judge.check_step(&self.contents, listed, before, &after)?;
-        // The step and the change are checked with all that the step wrote. The search goes on with what rules depend on.
+        // The step and the change are checked with all that the step wrote. The search goes on with what rules depend
+        // on.
         let whole = after;
         let after = self.contents.forget_said(&whole);
         let (ranks, _) = self.judge.prospects(&self.contents, &after);

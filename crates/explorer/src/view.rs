@@ -9,8 +9,8 @@ use countersign_core::values::{path::RepoPath, time::Timestamp};
 use crate::contents::{Blob, ContentId, Contents, PARTS, State};
 use crate::roles::{IN_FORCE, PROPOSED, PartMask, PathRole, ProjectNames};
 
-/// A state, and a note of which parts of it were looked at. There is no other way to its files, so two states that agree
-/// in what was noted get the same answer.
+/// A state, and a note of which parts of it were looked at. There is no other way to its files, so two states that
+/// agree in what was noted get the same answer.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
     pub contents: &'a Contents,

@@ -175,7 +175,8 @@ impl World {
         self
     }
 
-    /// Begins with the first signers file in force: all of these people have signed it, the first of them registered it.
+    /// Begins with the first signers file in force: all of these people have signed it, the first of them registered
+    /// it.
     pub fn registered(self, everyone: &[u8]) -> Self {
         let sign = |by: &u8| Action::SignProposal { project: 0, by: *by, offered: Offered::Right };
         let register = Action::Register { project: 0, file: 0, by: everyone[0] };

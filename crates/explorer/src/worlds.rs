@@ -278,8 +278,8 @@ fn founders(name: &'static str, releases: &[&'static str]) -> World {
     })
 }
 
-/// Releases are withdrawn and objected to, also by people whom a rotation removed. Carol registers releases, and nothing
-/// else.
+/// Releases are withdrawn and objected to, also by people whom a rotation removed. Carol registers releases, and
+/// nothing else.
 pub fn corrections() -> World {
     let [alice, bob, carol] = [0, 1, 2].map(secret);
     let plan = ProjectPlan::new(
@@ -326,8 +326,8 @@ pub fn corrections() -> World {
     world
 }
 
-/// Builders state what they got, of releases that are corrected, withdrawn, completed and revoked, and rotations change who
-/// builds. Dave is in two groups. Bob registers releases, and nothing else.
+/// Builders state what they got, of releases that are corrected, withdrawn, completed and revoked, and rotations change
+/// who builds. Dave is in two groups. Bob registers releases, and nothing else.
 pub fn builders() -> World {
     let [alice, bob, carol, dave, erin] = [0, 1, 2, 3, 4].map(secret);
     let team = |file: Signers| file.artifact(1, [&alice]);
@@ -396,8 +396,8 @@ pub fn builders() -> World {
     world
 }
 
-/// A rotation by an admin waits for an hour, in which the master can veto it or put it into effect. Proposals replace each
-/// other and come back. One of them takes away the delay and the master.
+/// A rotation by an admin waits for an hour, in which the master can veto it or put it into effect. Proposals replace
+/// each other and come back. One of them takes away the delay and the master.
 pub fn waiting() -> World {
     let [alice, bob, dave] = [0, 1, 3].map(secret);
     let team = |file: Signers| file.artifact(1, [&alice]).admin(1, [&bob]);

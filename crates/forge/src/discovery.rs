@@ -1,8 +1,8 @@
 //! Finds where a project's own forge or file server may show its signers file, by the URL of anything in the project
 //! (D61).
 //!
-//! What is found there only says which servers to ask. Nothing of it is believed: the servers' answers are verified, and
-//! trust begins with the file at the origin that the history names.
+//! What is found there only says which servers to ask. Nothing of it is believed: the servers' answers are verified,
+//! and trust begins with the file at the origin that the history names.
 
 use countersign_core::{documents::signers::SignersFile, values::bounds::SIGNERS_FILE_BYTES, values::wire};
 use serde::Deserialize;

@@ -170,8 +170,8 @@ fn check_encoding(response: &Response, route: &FetchRoute) -> Result<(), FetchEr
 
 // Says where requests may go: a server's, behind its guard (D28); a user's own, wherever they say.
 
-/// How much an HTTP/2 server may send before we acknowledge it. With the usual 2 MiB, a line with a round trip of 100 ms
-/// would carry 20 MB a second at most.
+/// How much an HTTP/2 server may send before we acknowledge it. With the usual 2 MiB, a line with a round trip of 100
+/// ms would carry 20 MB a second at most.
 const USER_WINDOW_BYTES: u32 = 16 << 20;
 
 #[derive(Debug, Clone)]

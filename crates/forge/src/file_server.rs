@@ -8,8 +8,8 @@ use thiserror::Error;
 use crate::url::{Host, HostProblem, SourceUrl, UrlProblem, check_storable, shown_text};
 use crate::{source, source::OutgoingRequest, source::Retrieval, source::SignersSource};
 
-/// How far above a file its project and its index are looked for. Checksums files may name `sub/file`, but each level is
-/// a question.
+/// How far above a file its project and its index are looked for. Checksums files may name `sub/file`, but each level
+/// is a question.
 pub(crate) const MAX_LEVELS_ABOVE: usize = 8;
 
 /// The hosts whose files may register projects.

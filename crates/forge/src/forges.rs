@@ -1,5 +1,5 @@
-//! Code forges (D26): which hosts are forges, which of them a server is configured to read from, and where their signers
-//! files and releases are read.
+//! Code forges (D26): which hosts are forges, which of them a server is configured to read from, and where their
+//! signers files and releases are read.
 
 mod locate;
 
@@ -49,8 +49,8 @@ impl Forges {
         configured.map(|forge| (&forge.host, forge.first_question()))
     }
 
-    /// Places that the operator named by configuring forges: D28 lets requests go there, at any address of the host, and
-    /// on that port alone.
+    /// Places that the operator named by configuring forges: D28 lets requests go there, at any address of the host,
+    /// and on that port alone.
     pub fn exceptions(&self) -> Vec<AllowFetch> {
         let mut servers = Vec::new();
         for forge in self.0.iter().filter(|forge| !forge.is_known) {
@@ -98,8 +98,9 @@ impl Forges {
 
 // Signers files by what their metadata claims, for clients, which have no configuration that names forges.
 
-/// Says where a signers file of this claimed origin is to be read, and which project it would speak for; whether that is
-/// the right one, the caller decides. A host that is not known is taken for what the claim says, under the same rules.
+/// Says where a signers file of this claimed origin is to be read, and which project it would speak for; whether that
+/// is the right one, the caller decides. A host that is not known is taken for what the claim says, under the same
+/// rules.
 pub fn locate_claimed(url: &str, claimed: SourceKind) -> Result<SignersSource, UrlRefusal> {
     let url = SourceUrl::parse(url)?;
     let refuse = |problem| url.refuse(problem);
@@ -126,8 +127,8 @@ pub fn locate_claimed(url: &str, claimed: SourceKind) -> Result<SignersSource, U
     file_server::locate_signers(&url, &any).map_err(refuse)
 }
 
-/// Whether a server can be configured to read this URL as a raw file of this project: on another server than the forge's
-/// own, or in a directory of it. Never so where a host is known, since its raw files are where they are.
+/// Whether a server can be configured to read this URL as a raw file of this project: on another server than the
+/// forge's own, or in a directory of it. Never so where a host is known, since its raw files are where they are.
 pub fn may_be_configured(url: &str, claimed: SourceKind, project: &RepoPath) -> bool {
     let Some((kind, url)) = ForgeKind::of(claimed).zip(SourceUrl::parse(url).ok()) else { return false };
     let segments: Vec<&str> = project.segments().collect();

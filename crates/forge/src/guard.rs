@@ -374,8 +374,8 @@ pub(crate) struct GuardedResolver {
     pub(crate) inner: Arc<dyn Resolve>,
 }
 
-/// Resolves the host of a guarded URL, for a client that asks no other. What else it resolves is the user's choice, such
-/// as a proxy.
+/// Resolves the host of a guarded URL, for a client that asks no other. What else it resolves is the user's choice,
+/// such as a proxy.
 pub struct HostResolver {
     guarded: GuardedResolver,
     host: Host,

@@ -1,7 +1,7 @@
 //! Reads signers files and releases where they are published: URL forms (D6, D26, D27) and guarded requests (D28).
 //!
-//! The only code that opens outgoing connections on a user's behalf: a server's behind the guard, a client's wherever its
-//! user says. It has no opinion on HTTP status codes of ours, reads no configuration and logs nothing.
+//! The only code that opens outgoing connections on a user's behalf: a server's behind the guard, a client's wherever
+//! its user says. It has no opinion on HTTP status codes of ours, reads no configuration and logs nothing.
 
 pub mod checksums;
 pub mod discovery;

@@ -226,7 +226,8 @@ impl GithubRelease {
     }
 }
 
-/// Whether the index will be small enough (D41), before anything is downloaded for it. All digests have the same length.
+/// Whether the index will be small enough (D41), before anything is downloaded for it. All digests have the same
+/// length.
 fn check_size(
     source: &ReleaseSource,
     published_on: Option<Timestamp>,
@@ -274,8 +275,8 @@ impl GithubAsset {
     }
 }
 
-/// Assets of a private GitHub repository come from the API, where the token is good; elsewhere it is good for the public
-/// URL, if that is on the API's origin.
+/// Assets of a private GitHub repository come from the API, where the token is good; elsewhere it is good for the
+/// public URL, if that is on the API's origin.
 fn choose_request(source: &ReleaseSource, url: Url, api_url: Option<Url>) -> OutgoingRequest {
     let credential = source.credential.clone();
     let is_api = |url: &Url| credential.as_ref().is_some_and(|credential| credential.is_for(url));

@@ -140,7 +140,8 @@ impl Credential {
     }
 }
 
-/// Whether a path is a directory or lies below it, however the server may decode it. Forges find projects in any letter case.
+/// Whether a path is a directory or lies below it, however the server may decode it. Forges find projects in any letter
+/// case.
 fn lies_below(dir: &str, path: &str) -> bool {
     let mut segments = path.split('/');
     let is_inside = dir.trim_end_matches('/').split('/').all(|name| {

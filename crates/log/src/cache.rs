@@ -74,8 +74,8 @@ impl LogCache {
         Ok(found.len() == 0)
     }
 
-    /// Reads what the caches say up to a checkpoint. `None` if it is not the log of that checkpoint. Everything behind is
-    /// dropped.
+    /// Reads what the caches say up to a checkpoint. `None` if it is not the log of that checkpoint. Everything behind
+    /// is dropped.
     pub(crate) fn load(&mut self, wish: &CacheWish<'_>) -> Result<Option<LoadedLog>, LogError> {
         let (mut tree, mut recount) = (Tree::default(), Recount::default());
         let (mut earlier_state, mut state) = (None, Statuses::default().root());

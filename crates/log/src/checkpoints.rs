@@ -161,8 +161,8 @@ impl Checkpoints {
         Ok(self.unless_lost(kept).map_or(0, |kept| kept.size()).max(self.newest_size()))
     }
 
-    /// What was kept must be signed by the log's key. A witness that was replaced since then does not count any more, and
-    /// does not matter either.
+    /// What was kept must be signed by the log's key. A witness that was replaced since then does not count any more,
+    /// and does not matter either.
     fn open(&self, bytes: &[u8]) -> Result<Issued, KeepError> {
         let opened = Note::parse(bytes).map_err(CheckpointError::from).and_then(|note| {
             let signed = SignedCheckpoint::open(&note, std::slice::from_ref(&self.key), &self.witnesses)?;
@@ -236,7 +236,8 @@ impl Checkpoints {
         Ok(true)
     }
 
-    /// Drops what waits and is a lie, as far as that is known. The size of what the other server shows now, if that is one.
+    /// Drops what waits and is a lie, as far as that is known. The size of what the other server shows now, if that is
+    /// one.
     pub(crate) fn refute(&mut self, is_lie: impl Fn(&TreeHead) -> bool) -> Option<u64> {
         // Only a copy was offered something. What a log has signed itself, it must not forget.
         let offered = self.offered?;

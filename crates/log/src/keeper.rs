@@ -25,8 +25,8 @@ pub trait CheckpointKeeper: fmt::Debug + Send {
         false
     }
 
-    /// Whether this is the copy of another server's log. Then what witnesses said is kept as it was shown: their keys are
-    /// not known here, and those who trust them verify it.
+    /// Whether this is the copy of another server's log. Then what witnesses said is kept as it was shown: their keys
+    /// are not known here, and those who trust them verify it.
     fn is_copy(&self) -> bool {
         false
     }
@@ -96,8 +96,8 @@ impl CheckpointFiles {
 
 impl CheckpointKeeper for CheckpointFiles {
     fn load(&mut self) -> Result<KeptNotes, KeepError> {
-        // A kill may have come between a rename and its fsync. What is read now must not go back later; neither must the
-        // directory itself.
+        // A kill may have come between a rename and its fsync. What is read now must not go back later; neither must
+        // the directory itself.
         let settled = self.disk.settle_dir(&self.dir);
         settled.map_err(|source| KeepError::File { path: self.dir.clone(), source: Arc::new(source) })?;
         Ok(KeptNotes { newest: self.read(Self::NEWEST)?, cosigned: self.read(Self::COSIGNED)?, cached: None })

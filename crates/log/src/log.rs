@@ -222,9 +222,9 @@ impl TransparencyLog {
         self.shared.refusal()
     }
 
-    /// The operator gives up the commits that the log does not continue, and names how many they are. From then on the log
-    /// signs what there is, though others have seen something else. Gives the checkpoints of the lost commits. Waits for
-    /// the disk.
+    /// The operator gives up the commits that the log does not continue, and names how many they are. From then on the
+    /// log signs what there is, though others have seen something else. Gives the checkpoints of the lost commits.
+    /// Waits for the disk.
     pub fn accept_loss(&self, origin: &str, size: u64) -> Result<Vec<Note>, AcceptLossError> {
         let name = self.shared.key.name();
         if origin != name {
@@ -272,8 +272,8 @@ impl TransparencyLog {
         self.wake();
     }
 
-    /// What the log proves about a release, with a state of the repository that is not older than that: `head` is asked for
-    /// it after the proof was chosen. Reads from disk at times.
+    /// What the log proves about a release, with a state of the repository that is not older than that: `head` is asked
+    /// for it after the proof was chosen. Reads from disk at times.
     pub fn staple(
         &self,
         head: impl FnOnce() -> Arc<Head>,
@@ -369,8 +369,8 @@ impl LogCopy {
         Ok(Self { log: Arc::new(TransparencyLog::start(store, options)?), offered })
     }
 
-    /// The newest checkpoint that the other server shows. The log's key must have signed it. It counts within a second, and
-    /// when the commits are there that it covers.
+    /// The newest checkpoint that the other server shows. The log's key must have signed it. It counts within a second,
+    /// and when the commits are there that it covers.
     pub fn offer(&self, note: Vec<u8>) {
         *lock(&self.offered) = Some(note);
     }

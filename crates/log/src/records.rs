@@ -131,8 +131,9 @@ impl RecordFile {
         self.written.records > 2 * self.needed + REPLACED_RECORDS as u64
     }
 
-    /// Writes the file anew with what the maps need, and with everything that came after the newest of them. The new file
-    /// takes the place of the old one when it is whole: a crash leaves one or the other, and each gives all of these maps.
+    /// Writes the file anew with what the maps need, and with everything that came after the newest of them. The new
+    /// file takes the place of the old one when it is whole: a crash leaves one or the other, and each gives all of
+    /// these maps.
     pub(crate) fn compact(&mut self, maps: &KeptMaps) -> Result<(), LogError> {
         let written = self.write_anew(maps);
         let Err(error @ LogError::Cache { .. }) = written else { return written };

@@ -1,5 +1,5 @@
-//! What witnesses have seen of the log, on disk (D208). The log signs nothing before it knows that it continues that, and
-//! neither a restart nor new commits make it forget.
+//! What witnesses have seen of the log, on disk (D208). The log signs nothing before it knows that it continues that,
+//! and neither a restart nor new commits make it forget.
 
 use std::{collections::BTreeMap, collections::BTreeSet, io, path::Path, path::PathBuf};
 

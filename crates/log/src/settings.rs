@@ -135,8 +135,8 @@ impl MlDsaSecret {
         MlDsaKey::from_bytes(self.0.verifying_key().encode().into())
     }
 
-    /// Signs these bytes, with the empty context. The same bytes give the same signature, so no generator of random numbers
-    /// can give the key away.
+    /// Signs these bytes, with the empty context. The same bytes give the same signature, so no generator of random
+    /// numbers can give the key away.
     pub fn sign(&self, bytes: &[u8]) -> Result<[u8; ML_DSA_SIGNATURE_BYTES], String> {
         let signature =
             self.0.try_sign(bytes).map_err(|_| "ML-DSA found no signature of this checkpoint".to_owned())?;

@@ -68,7 +68,8 @@ impl LogState {
     }
 }
 
-/// Compressed bundles, by the hash of their entries: such a bundle never changes, and is compressed once while it is kept.
+/// Compressed bundles, by the hash of their entries: such a bundle never changes, and is compressed once while it is
+/// kept.
 #[derive(Debug)]
 pub struct PackedBundles(Cache<Hash, Arc<[u8]>, ByBytes>);
 

@@ -85,8 +85,8 @@ impl LogWitness {
         Ok(())
     }
 
-    /// Serves the logs that lists have had before, whatever they have now. To be called when the operator's own logs were
-    /// added, which are served as the operator says.
+    /// Serves the logs that lists have had before, whatever they have now. To be called when the operator's own logs
+    /// were added, which are served as the operator says.
     pub fn add_known(&self) -> Result<usize, WitnessMemoryError> {
         let known = self.memory.load_known()?;
         let mut logs = write(&self.logs);
@@ -100,8 +100,8 @@ impl LogWitness {
         Ok(count)
     }
 
-    /// Takes the logs of a list that it does not know yet. They are on disk before it serves them, and it never forgets one
-    /// (D272).
+    /// Takes the logs of a list that it does not know yet. They are on disk before it serves them, and it never forgets
+    /// one (D272).
     pub fn take_list(&self, list: &LogList) -> Result<TakenList, WitnessMemoryError> {
         let mut known = lock(&self.known);
         let (mut next, mut taken, mut new) = (known.clone(), TakenList::default(), Vec::new());
@@ -198,8 +198,8 @@ impl LogWitness {
         Ok(())
     }
 
-    /// The witness will learn the key of a log, and serves no others. Until then a log that it does not know may be that
-    /// one.
+    /// The witness will learn the key of a log, and serves no others. Until then a log that it does not know may be
+    /// that one.
     pub fn expect_key(&self) {
         self.is_learning.store(true, Ordering::Release);
     }
@@ -271,8 +271,8 @@ impl LogWitness {
         }
     }
 
-    /// Cosigns a checkpoint with each key, as `add-checkpoint` asks. Waits for the disk. Requests of a log are looked at one
-    /// after the other, so none can go back behind another one.
+    /// Cosigns a checkpoint with each key, as `add-checkpoint` asks. Waits for the disk. Requests of a log are looked
+    /// at one after the other, so none can go back behind another one.
     pub fn add_checkpoint(
         &self,
         request: &WitnessRequest,
@@ -333,8 +333,8 @@ impl LogWitness {
         Ok(newest.map(|newest| newest.note().to_string()))
     }
 
-    /// The figures of the operator's own logs, and of those logs of lists of which it cosigns nothing more. There can be
-    /// many others.
+    /// The figures of the operator's own logs, and of those logs of lists of which it cosigns nothing more. There can
+    /// be many others.
     pub fn figures(&self) -> Vec<WitnessedFigures> {
         let logs = read(&self.logs);
         let figures = logs.values().filter_map(|log| {
@@ -363,8 +363,8 @@ impl LogWitness {
         Ok(had_stops)
     }
 
-    /// Records the checkpoint with its cosignature before anyone sees that. A crash before leaves the older record, and the
-    /// log asks again. The time never goes back (D211).
+    /// Records the checkpoint with its cosignature before anyone sees that. A crash before leaves the older record, and
+    /// the log asks again. The time never goes back (D211).
     fn cosign(
         &self,
         log: &WitnessedLog,
@@ -412,8 +412,8 @@ impl LogWitness {
         Ok(added)
     }
 
-    /// Whether the log contradicts itself, or what was replayed. If that is new, the evidence is on disk afterwards, and
-    /// the witness has stopped.
+    /// Whether the log contradicts itself, or what was replayed. If that is new, the evidence is on disk afterwards,
+    /// and the witness has stopped.
     fn look_for_fork(
         &self,
         log: &WitnessedLog,
@@ -425,8 +425,8 @@ impl LogWitness {
         Ok(true)
     }
 
-    /// The log has signed a checkpoint, and not proved that it continues the record. A stranger can send a wrong proof, but
-    /// neither the log's signature nor a proof that leads to another root. What is not proved is kept on disk.
+    /// The log has signed a checkpoint, and not proved that it continues the record. A stranger can send a wrong proof,
+    /// but neither the log's signature nor a proof that leads to another root. What is not proved is kept on disk.
     fn doubt(
         &self,
         log: &WitnessedLog,

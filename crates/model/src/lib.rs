@@ -6,9 +6,9 @@ pub mod checks;
 pub mod model {
     //! The specification as a model in memory, played against the real server.
     //!
-    //! The model (`rulebook`) is written only from the API specification and the decisions. It shares keys and digests with the
-    //! server's `core`, but no rule. A sequence of requests grows from bytes (`Choices`); most of them succeed. The model
-    //! compares each answer and, at the end, every stored file, byte for byte.
+    //! The model (`rulebook`) is written only from the API specification and the decisions. It shares keys and digests
+    //! with the server's `core`, but no rule. A sequence of requests grows from bytes (`Choices`); most of them
+    //! succeed. The model compares each answer and, at the end, every stored file, byte for byte.
 
     mod act;
     mod ask;

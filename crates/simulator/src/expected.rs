@@ -65,8 +65,8 @@ impl ExpectedHistory {
         self.accepted.iter()
     }
 
-    /// The history is the attempts, each whole or not there at all, and none missing that was answered. From here on it is
-    /// what everyone has seen.
+    /// The history is the attempts, each whole or not there at all, and none missing that was answered. From here on it
+    /// is what everyone has seen.
     pub fn check(&mut self, store: &Store) -> Result<Vec<JournalEntry>, Breach> {
         let entries = read_history(store)?;
         let files = self.check_history(&entries)?;

@@ -1,5 +1,5 @@
-//! A mirror that follows the journal of its origin: both can die, answers are cut off, changed, repeated and put into another
-//! order, and a stranger sends commits that the rules do not give.
+//! A mirror that follows the journal of its origin: both can die, answers are cut off, changed, repeated and put into
+//! another order, and a stranger sends commits that the rules do not give.
 
 use std::{collections::BTreeSet, sync::Arc};
 

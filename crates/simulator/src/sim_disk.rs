@@ -1,5 +1,5 @@
-//! A disk under a run's control: it fails, fills up, or takes the machine down at a chosen step. Threads that work in the
-//! background take their steps only when the run lets them, so the same seed gives the same order of steps.
+//! A disk under a run's control: it fails, fills up, or takes the machine down at a chosen step. Threads that work in
+//! the background take their steps only when the run lets them, so the same seed gives the same order of steps.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::{fs, io, panic::resume_unwind, path::Path, thread, time::Duration, time::Instant};

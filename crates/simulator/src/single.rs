@@ -1,5 +1,5 @@
-//! A server on its own: the writer, the nonces, the thread that folds and the log, on a disk that fails and a machine that
-//! dies.
+//! A server on its own: the writer, the nonces, the thread that folds and the log, on a disk that fails and a machine
+//! that dies.
 
 mod logging;
 

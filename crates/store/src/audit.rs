@@ -1,8 +1,8 @@
-//! Checking that a whole history was made by the rules, commit by commit. Only reads: it takes no lock, and a server may
-//! be at work beside it.
+//! Checking that a whole history was made by the rules, commit by commit. Only reads: it takes no lock, and a server
+//! may be at work beside it.
 //!
-//! What the rules are, [`replay`] knows; [`walk`] makes states of commits, and differences of states. What a check tells
-//! stands here: its findings, its progress, and why it could not be made.
+//! What the rules are, [`replay`] knows; [`walk`] makes states of commits, and differences of states. What a check
+//! tells stands here: its findings, its progress, and why it could not be made.
 
 mod plain;
 pub mod replay;
@@ -98,8 +98,8 @@ impl Finding {
     }
 }
 
-/// Commits that are older than the one before them. The server's clock may have been set back, so an order of times proves
-/// nothing. But someone should look.
+/// Commits that are older than the one before them. The server's clock may have been set back, so an order of times
+/// proves nothing. But someone should look.
 #[derive(Debug, Default)]
 pub(crate) struct Backwards {
     first: Option<ObjectId>,

@@ -1,10 +1,10 @@
-//! How much may be stored in a day (D44): of one project, of one owner, on one host, and in all. It catches what no bound of
-//! a single file or request foresees.
+//! How much may be stored in a day (D44): of one project, of one owner, on one host, and in all. It catches what no
+//! bound of a single file or request foresees.
 //!
-//! What counts is what a change adds to its pack: new files, directories and the text of its commit (D201). A whole day's
-//! allowance may be used at once. Those of projects, owners and hosts come back steadily. What all share comes back when it is
-//! a day old, so that no 24 hours have more than that. They are kept in memory, for a bounded number of projects, owners and hosts: a restart begins anew, and so
-//! does what is forgotten.
+//! What counts is what a change adds to its pack: new files, directories and the text of its commit (D201). A whole
+//! day's allowance may be used at once. Those of projects, owners and hosts come back steadily. What all share comes
+//! back when it is a day old, so that no 24 hours have more than that. They are kept in memory, for a bounded number of
+//! projects, owners and hosts: a restart begins anew, and so does what is forgotten.
 
 use std::sync::{Arc, Mutex, MutexGuard, atomic::AtomicU64, atomic::Ordering};
 use std::{convert::Infallible, fmt, hash::Hash, time::Duration, time::Instant};
@@ -166,9 +166,9 @@ impl StorageBudget {
         Ok(charge)
     }
 
-    /// What others have stored does not stop a project that has active signers. And whatever a single key of it has stored
-    /// does not keep the others from revoking, or from taking that key out. And whatever all admins have stored does not
-    /// keep the masters from a veto, or from new signers.
+    /// What others have stored does not stop a project that has active signers. And whatever a single key of it has
+    /// stored does not keep the others from revoking, or from taking that key out. And whatever all admins have stored
+    /// does not keep the masters from a veto, or from new signers.
     fn charge_reserves(
         &self,
         need: &Need,

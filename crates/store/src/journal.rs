@@ -1,6 +1,6 @@
-//! The journal: every commit with the content that it changed, in the form that `git fast-import` reads. Another machine
-//! can check and repeat what is in it, and gets the same commit ids (D67). Here are the entry of one commit, and entries
-//! as text.
+//! The journal: every commit with the content that it changed, in the form that `git fast-import` reads. Another
+//! machine can check and repeat what is in it, and gets the same commit ids (D67). Here are the entry of one commit,
+//! and entries as text.
 
 pub mod copy;
 mod differing;

@@ -283,7 +283,8 @@ pub struct NonceReset {
 }
 
 /// The way out for an operator whose clock was wrong (D50), on the database of a stopped server: requests from before
-/// `now` are refused, and all that was refused because of the clock is accepted again. Nonces that are still known stay.
+/// `now` are refused, and all that was refused because of the clock is accepted again. Nonces that are still known
+/// stay.
 pub fn reset(path: &Path, now: Timestamp) -> Result<NonceReset, NonceError> {
     if !path.is_file() {
         return Err(unavailable(io::Error::from(io::ErrorKind::NotFound)));

@@ -87,8 +87,8 @@ impl Objects {
         self.packs.load_full()
     }
 
-    /// The content of a blob, to be sent away. `spot` is where it was found before, if it was; it is corrected
-    /// where packs have come and gone. What lies in a pack as it is needs no place in the cache: it is small, and a copy
+    /// The content of a blob, to be sent away. `spot` is where it was found before, if it was; it is corrected where
+    /// packs have come and gone. What lies in a pack as it is needs no place in the cache: it is small, and a copy
     /// costs less than to count who still reads it where it lies.
     pub(crate) fn content(&self, id: &ObjectId, spot: Option<&Spot>) -> Result<Bytes, StoreError> {
         match self.find_stored(id, spot, Bytes::copy_from_slice) {
@@ -254,8 +254,8 @@ impl Objects {
         self.packs.store(Arc::new(packs));
     }
 
-    /// Makes the list of packs agree with the directory. `git gc` beside us may put a pack there and remove others while we
-    /// look: then we look again.
+    /// Makes the list of packs agree with the directory. `git gc` beside us may put a pack there and remove others
+    /// while we look: then we look again.
     pub(crate) fn rescan(&self) -> Result<(), StoreError> {
         let _replacing = lock(&self.replacing);
         for _ in 0..MAX_LOOKS {

@@ -157,8 +157,8 @@ impl Repository {
         self.dir.join("objects/pack")
     }
 
-    /// Puts the commits of `batch`, the last of which is `tip`, on the branch. After `Ok` they are on disk; after an error
-    /// nothing is known until [`Repository::settle`].
+    /// Puts the commits of `batch`, the last of which is `tip`, on the branch. After `Ok` they are on disk; after an
+    /// error nothing is known until [`Repository::settle`].
     pub(crate) fn publish(&mut self, batch: &Batch, tip: ObjectId) -> Result<(), StoreError> {
         self.write(batch, tip)?;
         self.tip = Some(tip);
@@ -180,8 +180,8 @@ impl Repository {
         is_held.then(|| if is_urgent { self.written } else { self.written + HELD_FOR })
     }
 
-    /// Puts what is held on the branch. After an error it is still held; as after a failed publish, [`Repository::settle`]
-    /// comes first.
+    /// Puts what is held on the branch. After an error it is still held; as after a failed publish,
+    /// [`Repository::settle`] comes first.
     pub(crate) fn write_held(&mut self) -> Result<(), StoreError> {
         let Some(tip) = self.tip.filter(|_| !self.held.objects.is_empty()) else { return Ok(()) };
         let held = mem::take(&mut self.held);
@@ -297,9 +297,9 @@ fn create(disk: &Disk, dir: &Path) -> Result<(), DiskError> {
     disk.sync_dir(parent)
 }
 
-/// Adds to the configuration what marks need, where it is missing: in a clone, or in a repository of an earlier version.
-/// Removes the remotes, and returns their names: a repository that was restored from a clone still has the clone as its
-/// remote, and a `git remote update` would put the old state in the place of the new one (D58).
+/// Adds to the configuration what marks need, where it is missing: in a clone, or in a repository of an earlier
+/// version. Removes the remotes, and returns their names: a repository that was restored from a clone still has the
+/// clone as its remote, and a `git remote update` would put the old state in the place of the new one (D58).
 fn configure(disk: &Disk, dir: &Path) -> Result<Vec<String>, DiskError> {
     let path = dir.join("config");
     let text = fs::read_to_string(&path).map_err(|source| DiskError::new("read", &path, source))?;
@@ -363,7 +363,8 @@ fn check_layout(dir: &Path) -> Result<(), OpenError> {
 }
 
 /// Removes the pack of a publish that a crash ended before the branch moved (D200). Where the branch is neither at its
-/// beginning nor at its end, the mark is an old one, as in a copy that was made of a running server: then the pack stays.
+/// beginning nor at its end, the mark is an old one, as in a copy that was made of a running server: then the pack
+/// stays.
 fn remove_unpublished(disk: &Disk, dir: &Path, pack_dir: &Path) -> Result<(), OpenError> {
     for mark in LeftMark::find_all(pack_dir)? {
         match mark {

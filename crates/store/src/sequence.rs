@@ -94,7 +94,8 @@ pub struct Votes {
 }
 
 impl Votes {
-    /// Whether the batch is passed over: by half of the nodes, so that one of two can go on without the one that made it.
+    /// Whether the batch is passed over: by half of the nodes, so that one of two can go on without the one that made
+    /// it.
     pub fn is_passed_over(&self) -> bool {
         self.against.len() >= self.others.len()
     }
@@ -114,8 +115,8 @@ pub struct PassedBatch {
 /// The order that nodes share. Every call can block for as long as the database takes, but not for ever.
 pub trait Sequencer: Send + fmt::Debug {
     /// Offers a batch as the one after `batch.base`, or after what this node has passed over since. An error means that
-    /// the outcome is not known, and that asking again did not help in time: the batch may still turn up as one of those
-    /// that [`Sequencer::batches_after`] gives.
+    /// the outcome is not known, and that asking again did not help in time: the batch may still turn up as one of
+    /// those that [`Sequencer::batches_after`] gives.
     fn append(&mut self, batch: &SharedBatch, offer: &BatchOffer) -> Result<Appended, SequenceError>;
 
     /// The end of the newest batch for which `is_known` says yes; `None` if no such batch exists.
@@ -124,9 +125,9 @@ pub trait Sequencer: Send + fmt::Debug {
         is_known: &mut dyn FnMut(&ObjectId) -> bool,
     ) -> Result<Option<ObjectId>, SequenceError>;
 
-    /// Batches after the one that ends with this commit, oldest first, some megabytes at most; `None` for those from the
-    /// very beginning. If this node has passed over batches since, they come after the newest of them. Empty if there are
-    /// no more. [`SequenceError::Unknown`] if no batch ends there.
+    /// Batches after the one that ends with this commit, oldest first, some megabytes at most; `None` for those from
+    /// the very beginning. If this node has passed over batches since, they come after the newest of them. Empty if
+    /// there are no more. [`SequenceError::Unknown`] if no batch ends there.
     fn batches_after(
         &mut self,
         commit: Option<ObjectId>,
@@ -151,8 +152,8 @@ pub trait Sequencer: Send + fmt::Debug {
     }
 
     /// Whether a writer should ask for what is new before it decides. Then it need not decide twice: the next
-    /// [`Sequencer::batches_after`] keeps the others waiting until this node yields. In a turn that lasts there is nothing
-    /// new.
+    /// [`Sequencer::batches_after`] keeps the others waiting until this node yields. In a turn that lasts there is
+    /// nothing new.
     fn wants_turn(&mut self) -> bool {
         false
     }

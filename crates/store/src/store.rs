@@ -122,9 +122,10 @@ impl Store {
         self.shared.published.load()
     }
 
-    /// Runs `decide` on the newest state, and stores the change that it returns as one commit. The time that the decision
-    /// gets is the time of the commit, and never before that of the commit before it (D191). Returns only after that
-    /// commit, and every change that the decision saw, is on disk. An empty change, and a refusal, store nothing.
+    /// Runs `decide` on the newest state, and stores the change that it returns as one commit. The time that the
+    /// decision gets is the time of the commit, and never before that of the commit before it (D191). Returns only
+    /// after that commit, and every change that the decision saw, is on disk. An empty change, and a refusal, store
+    /// nothing.
     pub async fn transact<T: Send + 'static, R: Send + 'static>(
         &self,
         decide: impl Fn(&Head, Timestamp) -> Result<(Change, T), R> + Send + 'static,
@@ -145,16 +146,16 @@ impl Store {
         })
     }
 
-    /// Repeats commits that another machine made, if the rules give them. What comes before the first entry that they do
-    /// not give is published; that entry and those after it are not.
+    /// Repeats commits that another machine made, if the rules give them. What comes before the first entry that they
+    /// do not give is published; that entry and those after it are not.
     pub async fn follow(&self, entries: Vec<JournalEntry>) -> Result<(), FollowError> {
         let (reply, answer) = oneshot::channel();
         self.send(Job::Follow { entries, reply })?;
         answer.await.unwrap_or(Err(FollowError::Store(StoreError::Closed)))
     }
 
-    /// Repeats what other nodes have put into the shared order. Returns when this node has everything that was there when
-    /// it asked.
+    /// Repeats what other nodes have put into the shared order. Returns when this node has everything that was there
+    /// when it asked.
     pub async fn catch_up(&self) -> Result<(), StoreError> {
         let (reply, answer) = oneshot::channel();
         self.send(Job::CatchUp { reply })?;
@@ -171,8 +172,8 @@ impl Store {
         self.shared.halted.load_full()
     }
 
-    /// What was committed after `after`, or from the first commit on, up to the newest one. `None` if that commit is not in
-    /// the history. Reads from disk.
+    /// What was committed after `after`, or from the first commit on, up to the newest one. `None` if that commit is
+    /// not in the history. Reads from disk.
     pub fn journal(&self, after: Option<ObjectId>) -> Result<Option<JournalExport>, StoreError> {
         self.shared.journal(after)
     }

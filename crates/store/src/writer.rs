@@ -194,8 +194,8 @@ impl Writer {
         self.extend(draft, &change(now), now)
     }
 
-    /// Adds one more commit to `draft`. On an error it is as it was, but for objects that nothing refers to. A node makes no
-    /// commit that the others would refuse (D196).
+    /// Adds one more commit to `draft`. On an error it is as it was, but for objects that nothing refers to. A node
+    /// makes no commit that the others would refuse (D196).
     fn extend(&mut self, draft: &mut Draft, change: &Change, now: Timestamp) -> Result<(), StoreError> {
         let new = draft.batch.prepare(&draft.head, change, &self.author.at(now))?;
         let entry = self.sharing.as_ref().map(|_| JournalEntry {
@@ -308,7 +308,8 @@ impl Draft {
 }
 
 impl SharedEntry {
-    /// A change that does not fit a batch is refused by itself: offered, it would stop all that come with it and after it.
+    /// A change that does not fit a batch is refused by itself: offered, it would stop all that come with it and after
+    /// it.
     fn encode(entry: JournalEntry, draft: &Draft) -> Result<Self, StoreError> {
         let (mut writer, mut body) = (draft.writer.clone(), Vec::new());
         writer.write(&entry, &mut body);

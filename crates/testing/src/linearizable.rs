@@ -1,7 +1,8 @@
 //! Whether a recorded history of calls is linearizable, for the signatures of one release.
 //!
-//! The sequential model is a set of keys that grows. Signing adds a key once and is refused from then on; a read
-//! gives the whole set, or says whether one key is in it. A call without an answer has taken effect at any time after its start, or never.
+//! The sequential model is a set of keys that grows. Signing adds a key once and is refused from then on; a read gives
+//! the whole set, or says whether one key is in it. A call without an answer has taken effect at any time after its
+//! start, or never.
 //!
 //! A search through orders (Wing and Gong, Lowe) takes exponential time in the worst case. This model needs none.
 //! Each key comes in by one call, and that call is known: the one that succeeded, or else the first without an answer.

@@ -1,5 +1,5 @@
-//! A log as a stranger derives it: from what `git` shows of a repository, in the plainest way, with none of the code that
-//! keeps logs.
+//! A log as a stranger derives it: from what `git` shows of a repository, in the plainest way, with none of the code
+//! that keeps logs.
 
 use std::{collections::BTreeMap, collections::HashMap, path::Path};
 

@@ -138,8 +138,9 @@ impl Snapshot for Repo {
 
 // The real `git`.
 
-/// What `git` prints about a repository, and what it says besides. It must succeed. Nothing of the machine's configuration
-/// counts. Its commits have a time of our clocks: a store changes nothing that was made long after its own time (D191).
+/// What `git` prints about a repository, and what it says besides. It must succeed. Nothing of the machine's
+/// configuration counts. Its commits have a time of our clocks: a store changes nothing that was made long after its
+/// own time (D191).
 #[track_caller]
 pub fn run_git(repository: &Path, arguments: &[&str], input: &[u8]) -> (Vec<u8>, String) {
     let mut command = Command::new("git");

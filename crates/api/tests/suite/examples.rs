@@ -1,6 +1,6 @@
 //! The examples of the API reference, made by the decisions themselves: one project, its first signers, a release, and
-//! what strangers are told. `COUNTERSIGN_WRITE_EXAMPLES=1 cargo test -p countersign-api --test suite examples` writes them
-//! anew.
+//! what strangers are told. `COUNTERSIGN_WRITE_EXAMPLES=1 cargo test -p countersign-api --test suite examples` writes
+//! them anew.
 
 use std::{env, fs, path::PathBuf};
 

@@ -271,13 +271,13 @@ pub(crate) struct SignArgs {
     #[arg(long, conflicts_with = "output")]
     pub(crate) all: bool,
 
-    /// Sign only if your own files in this directory are those of the release, all of them, byte for byte. If you sign for
-    /// openpgp, each of them is signed by itself as well
+    /// Sign only if your own files in this directory are those of the release, all of them, byte for byte. If you sign
+    /// for openpgp, each of them is signed by itself as well
     #[arg(long, value_name = "DIR", conflicts_with_all = ["submit", "export"])]
     pub(crate) files: Option<PathBuf>,
 
-    /// Sign the SHA256SUMS of the release for other programs as well, beside what the signers file asks for: ssh, minisign,
-    /// openpgp, or several as in ssh,openpgp
+    /// Sign the SHA256SUMS of the release for other programs as well, beside what the signers file asks for: ssh,
+    /// minisign, openpgp, or several as in ssh,openpgp
     #[arg(long, value_name = "FORMAT", value_delimiter = ',', value_parser = parse_format, conflicts_with_all = ["submit", "export"])]
     pub(crate) also: Vec<OtherFormat>,
 
@@ -523,7 +523,8 @@ pub(crate) struct MonitorArgs {
     #[arg(long, value_name = "URL")]
     pub(crate) webhook: Option<String>,
 
-    /// Run this in a shell for each change, with the change as text on standard input, and as JSON in COUNTERSIGN_CHANGE
+    /// Run this in a shell for each change, with the change as text on standard input, and as JSON in
+    /// COUNTERSIGN_CHANGE
     #[arg(long, value_name = "COMMAND")]
     pub(crate) exec: Option<String>,
 
@@ -583,13 +584,13 @@ pub(crate) struct ProofArgs {
     #[arg(long, value_name = "SHA512", value_parser = parse_digest)]
     pub(crate) signers_digest: Option<Sha512>,
 
-    /// Your own policy: which log and witnesses must show that the release is not revoked [default: what is set, else what
-    /// the project's signers file says]
+    /// Your own policy: which log and witnesses must show that the release is not revoked [default: what is set, else
+    /// what the project's signers file says]
     #[arg(long, value_name = "FILE", conflicts_with = "no_log_check")]
     pub(crate) policy: Option<PathBuf>,
 
-    /// Refuse a proof older than this, as in 90s, 30m, 2h or 1d [default: what your policy says, or what is set, or a day; and
-    /// without a policy of your own, what the project's signers file says]
+    /// Refuse a proof older than this, as in 90s, 30m, 2h or 1d [default: what your policy says, or what is set, or a
+    /// day; and without a policy of your own, what the project's signers file says]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "no_log_check")]
     pub(crate) max_age: Option<Duration>,
 

@@ -257,8 +257,8 @@ pub(crate) struct WitnessArgs {
     #[arg(long, value_name = "FILE", env = "COUNTERSIGN_WITNESS_POLICY", hide_env_values = true)]
     pub(crate) policy: Option<PathBuf>,
 
-    /// A list of logs that a witness network publishes (logs/v0): cosign these logs as well, as often as the list says. It
-    /// is read every hour; the witness never forgets a log. Can be repeated
+    /// A list of logs that a witness network publishes (logs/v0): cosign these logs as well, as often as the list says.
+    /// It is read every hour; the witness never forgets a log. Can be repeated
     #[arg(long, value_name = "FILE|URL")]
     pub(crate) log_list: Vec<LogListSource>,
 

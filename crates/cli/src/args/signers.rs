@@ -120,8 +120,8 @@ pub(crate) struct SignersNewArgs {
     #[command(flatten)]
     pub(crate) servers: ListedServerArgs,
 
-    /// Ask artifact signers to sign in these formats as well, for users of other programs: ssh, minisign, openpgp, or several
-    /// as in ssh,openpgp
+    /// Ask artifact signers to sign in these formats as well, for users of other programs: ssh, minisign, openpgp, or
+    /// several as in ssh,openpgp
     #[arg(long, value_name = "FORMAT", value_delimiter = ',', value_parser = parse_format)]
     pub(crate) format: Vec<OtherFormat>,
 
@@ -228,8 +228,8 @@ by_hand!(RoleKeys);
 by_hand!(WitnessKeys);
 by_hand!(ListedServerArgs);
 
-/// The keys of each role, one list for each time that its option was given. By hand, because a list does not say which keys
-/// were given together.
+/// The keys of each role, one list for each time that its option was given. By hand, because a list does not say which
+/// keys were given together.
 #[derive(Debug, Default)]
 pub(crate) struct RoleKeys(pub(crate) Vec<(Role, Vec<Vec<String>>)>);
 

@@ -126,8 +126,8 @@ mod tests {
         ServerClient::new("http://127.0.0.1:1", Output::silent()).expect("it is an address")
     }
 
-    /// What a command does with an answer, all but the words: exit code, hint, details, and what the client says before it
-    /// repeats the server's words.
+    /// What a command does with an answer, all but the words: exit code, hint, details, and what the client says before
+    /// it repeats the server's words.
     fn react(client: &ServerClient, status: u16, body: &Value) -> (u8, String, Map<String, Value>, String) {
         let answer = Answer {
             status: StatusCode::from_u16(status).expect("it is a status"),

@@ -24,8 +24,8 @@ impl ServerClient {
         self.log_text(routes::LOG_KEY, KEY_BYTES, &"its log's key", parse).await
     }
 
-    /// The checkpoint at a route, unverified: the newest one, or the newest one with enough cosignatures for the server's own
-    /// policy. `None` if the server has none.
+    /// The checkpoint at a route, unverified: the newest one, or the newest one with enough cosignatures for the
+    /// server's own policy. `None` if the server has none.
     pub(crate) async fn checkpoint(&self, route: &str) -> Result<Option<Note>, CliError> {
         let parse = |text: &str| Note::parse(text.as_bytes()).map_err(|error| error.to_string());
         self.log_text(route, NOTE_BYTES, &"a checkpoint", parse).await

@@ -111,8 +111,8 @@ impl Session {
         Ok(chosen.into_iter().map(open).collect())
     }
 
-    /// The project's server from now on, if none was set before. It is a convenience: a directory that cannot be written
-    /// to is no reason to fail.
+    /// The project's server from now on, if none was set before. It is a convenience: a directory that cannot be
+    /// written to is no reason to fail.
     pub(crate) fn remember(&self, project: &RepoPath, client: &ServerClient) {
         if self.config.server_for(Some(project)).is_none() {
             self.keep_server(project, client, |file, server| match file.read()?.is_server_set(project) {

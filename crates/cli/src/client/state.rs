@@ -1,5 +1,5 @@
-//! What a server shows of one release or one project, as of one commit (D232). Signatures, objections and withdrawals in it
-//! verify; whether their authors are the right ones, each command finds out.
+//! What a server shows of one release or one project, as of one commit (D232). Signatures, objections and withdrawals
+//! in it verify; whether their authors are the right ones, each command finds out.
 
 use countersign_api::state::{DroppedReleases, LogAnswer, StateResponse};
 use countersign_core::documents::{history::Agreement, history::History, layout, signers::SignersFile};

@@ -73,8 +73,8 @@ impl ServerClient {
         Submitted::of(outcome, self.find_statement(statement)).await
     }
 
-    /// What the server would have answered, if it has exactly this signature, or needs it no longer. A revocation or a veto
-    /// for another reason does what this one would.
+    /// What the server would have answered, if it has exactly this signature, or needs it no longer. A revocation or a
+    /// veto for another reason does what this one would.
     async fn find_statement(&self, statement: &SignedStatement) -> Result<Option<bool>, CliError> {
         let SignedStatement { kind, file_path, text, signature, public_key } = statement;
         let shown = self.state_at(file_path).await?;
@@ -122,7 +122,8 @@ impl ServerClient {
         Submitted::of(outcome, find).await.map(|done| done.answer)
     }
 
-    /// What the server would have answered, if it has exactly this signature, or what was signed is complete without it.
+    /// What the server would have answered, if it has exactly this signature, or what was signed is complete without
+    /// it.
     async fn find_submitted(&self, body: &SignaturesBody) -> Result<Option<SignedResponse>, CliError> {
         let SignaturesBody { file_path, public_key, signatures, .. } = body;
         let Some(signature) = signatures.get(file_path) else { return Ok(None) };

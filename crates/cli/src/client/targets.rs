@@ -83,8 +83,8 @@ impl Session {
         Err(CliError::usage(format!("{} cannot be {done}", target.path), hint))
     }
 
-    /// The file that a name stands for, and whether only the project was named, not what is pending there. If proposed signers
-    /// are in force already, this is their pending path.
+    /// The file that a name stands for, and whether only the project was named, not what is pending there. If proposed
+    /// signers are in force already, this is their pending path.
     pub(crate) async fn find_named(
         &self,
         name: &ReleaseName,
@@ -564,8 +564,8 @@ pub(crate) fn split_page(url: &str) -> Option<(String, RepoPath)> {
 
 const LATEST: &str = "latest";
 
-/// Cuts `acme/app@v1.1` in two, at the first `@` inside of a name behind the first one: more of them belong to the tag. URLs
-/// and paths can have an `@` of their own.
+/// Cuts `acme/app@v1.1` in two, at the first `@` inside of a name behind the first one: more of them belong to the tag.
+/// URLs and paths can have an `@` of their own.
 fn split_tag(word: &str) -> Option<(&str, &str)> {
     let owner = word.find('/')?;
     let at =

@@ -1,5 +1,5 @@
-//! The servers of a project, asked one after the other (D268). What each shows is verified in the same way, so that it does
-//! not matter which of them answers.
+//! The servers of a project, asked one after the other (D268). What each shows is verified in the same way, so that it
+//! does not matter which of them answers.
 
 use countersign_core::documents::signers::SignersFile;
 use countersign_core::values::{path::RepoPath, shown::shown_text};
@@ -39,8 +39,8 @@ impl PassedOver {
 
 impl Session {
     /// Asks the server of a project; if it is away, is behind, or shows what is refused, the others that the project's
-    /// signers file names. `ask` gives what was found, if that verifies. A server that the user chose stays the only one.
-    /// Says which servers were passed over.
+    /// signers file names. `ask` gives what was found, if that verifies. A server that the user chose stays the only
+    /// one. Says which servers were passed over.
     pub(crate) async fn ask_in_turn<T>(
         &self,
         path: Option<&RepoPath>,
@@ -102,8 +102,8 @@ impl Session {
     }
 }
 
-/// The inner error is one that another server can make good: this one is away, or what it shows is refused. What a server
-/// does not have, others do not have either, and what is revoked stays revoked.
+/// The inner error is one that another server can make good: this one is away, or what it shows is refused. What a
+/// server does not have, others do not have either, and what is revoked stays revoked.
 fn judge<T>(answered: Result<Result<T, CliError>, CliError>) -> Result<Result<T, CliError>, CliError> {
     match answered {
         Ok(Ok(done)) => Ok(Ok(done)),

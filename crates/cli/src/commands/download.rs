@@ -62,7 +62,8 @@ pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), Cl
     Report { release: &release, files, also_in: Vec::new(), bundled_at: None }.show(session.output)
 }
 
-/// Finds what a name stands for, and accepts it. If a server is away or lies, the next one of the project is asked (D268).
+/// Finds what a name stands for, and accepts it. If a server is away or lies, the next one of the project is asked
+/// (D268).
 pub(super) async fn find_accepted(
     session: &Session,
     name: &ReleaseName,
@@ -95,8 +96,8 @@ impl FoundEvidence {
         Self::of(client.state_at(index).await?)
     }
 
-    /// Checks everything, with the server that showed it. `staple`: instead of the server's own. Where a proof is wanted, a
-    /// release that was completed a moment ago is worth waiting for: then all of it is asked for again.
+    /// Checks everything, with the server that showed it. `staple`: instead of the server's own. Where a proof is
+    /// wanted, a release that was completed a moment ago is worth waiting for: then all of it is asked for again.
     pub(super) async fn accept(
         &mut self,
         session: &Session,

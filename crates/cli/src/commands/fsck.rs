@@ -89,8 +89,8 @@ fn check_server(
 }
 
 /// Copies what the copy at `dir` does not have yet, up to the first commit that the rules do not give. Nothing that the
-/// server says is believed: every commit is made again, and must get the id that the server gave it. Returns what became of
-/// the last one.
+/// server says is believed: every commit is made again, and must get the id that the server gave it. Returns what
+/// became of the last one.
 async fn fetch(
     client: &ServerClient,
     dir: &Path,

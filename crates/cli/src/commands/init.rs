@@ -148,7 +148,8 @@ impl Questions<'_> {
         }
     }
 
-    /// A server that does not answer can be down for the moment, and nothing here needs it. So the user hears of it, and decides.
+    /// A server that does not answer can be down for the moment, and nothing here needs it. So the user hears of it,
+    /// and decides.
     async fn choose_server(&mut self, project: Option<&RepoPath>) -> Result<Option<ServerClient>, CliError> {
         let session = self.session;
         let own = project.and_then(RepoPath::host).is_some_and(is_this_machine).then_some(OWN_SERVER);

@@ -129,8 +129,8 @@ fn choose_passphrase(
     }
 }
 
-/// Writes a key, and its public `line` beside it: both files or none, unless the machine stops in between. Then what is there
-/// is no key, or one without its `.pub`, which `ssh-keygen -y` makes again.
+/// Writes a key, and its public `line` beside it: both files or none, unless the machine stops in between. Then what is
+/// there is no key, or one without its `.pub`, which `ssh-keygen -y` makes again.
 pub(super) fn write_pair(path: &Path, private: &SecretBytes, line: &str) -> Result<(), CliError> {
     write_new(path, private.as_bytes(), 0o600)?;
     write_new(&add_suffix(path, ".pub"), format!("{line}\n").as_bytes(), 0o644).inspect_err(|_| {

@@ -42,8 +42,8 @@ fn write_pages(command: Command, dir: &Path, date: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// The date of the pages, as in `2026-03-01`; none without the variable. The clock has no say, so that all who build one
-/// commit get the same pages.
+/// The date of the pages, as in `2026-03-01`; none without the variable. The clock has no say, so that all who build
+/// one commit get the same pages.
 fn find_date() -> Result<String, CliError> {
     let Some(epoch) = env::var_os(EPOCH_VARIABLE).filter(|epoch| !epoch.is_empty()) else {
         return Ok(NO_DATE.to_owned());

@@ -238,8 +238,8 @@ impl Monitor<'_> {
         Ok(state)
     }
 
-    /// Watches also the projects that the user named, and those whose signers list the key now. What they demand of logs is the
-    /// server's word. From then on the log itself tells of changes.
+    /// Watches also the projects that the user named, and those whose signers list the key now. What they demand of
+    /// logs is the server's word. From then on the log itself tells of changes.
     async fn add_projects(&self, state: &mut MonitorState) -> Result<(), CliError> {
         let mut projects = self.projects.clone();
         if let Some(key) = &self.key {

@@ -123,8 +123,8 @@ async fn propose(
     Ok(answer)
 }
 
-/// The server for a new project (D245): the one that the user named or set for it, else one that its signers file names,
-/// else the one that is set for its host or for all.
+/// The server for a new project (D245): the one that the user named or set for it, else one that its signers file
+/// names, else the one that is set for its host or for all.
 async fn choose_server(
     session: &Session,
     url: &str,
@@ -152,8 +152,8 @@ async fn choose_server(
     }
 }
 
-/// Where to publish the next signers file (D246): beside the place at which new users look for the signers in force, as in
-/// `…/svc.signers/next.json`.
+/// Where to publish the next signers file (D246): beside the place at which new users look for the signers in force, as
+/// in `…/svc.signers/next.json`.
 pub(crate) fn place_beside(place: &str) -> String {
     const DIR: &str = "/svc.signers";
     let parent = place.rsplit_once('/').map_or(place, |(parent, _)| parent);
@@ -162,8 +162,8 @@ pub(crate) fn place_beside(place: &str) -> String {
     if beside == place { format!("{parent}{DIR}/after.json") } else { beside }
 }
 
-/// Returns the project in which the published file is in force. Else warns if it is proposed from the very place at which
-/// new users look for the signers in force.
+/// Returns the project in which the published file is in force. Else warns if it is proposed from the very place at
+/// which new users look for the signers in force.
 fn look_at_place<'a>(
     session: &Session,
     meant: &'a [MeantProject],

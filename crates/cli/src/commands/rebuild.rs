@@ -1,5 +1,5 @@
-//! `countersign rebuild`: compares what was built from the source with a release, and states it (D260). Made for machines
-//! that build, of another organisation than the one that publishes.
+//! `countersign rebuild`: compares what was built from the source with a release, and states it (D260). Made for
+//! machines that build, of another organisation than the one that publishes.
 
 use countersign_core::documents::index::{AssetName, Digests, PublishedFile};
 use countersign_core::documents::signers::SignersFile;
@@ -59,8 +59,8 @@ fn not_stated(error: CliError) -> CliError {
     }
 }
 
-/// States what was built, or writes it for a computer without a network. The inner result reports what is stated: that the
-/// files differ is its error.
+/// States what was built, or writes it for a computer without a network. The inner result reports what is stated: that
+/// the files differ is its error.
 async fn state_built(session: &Session, args: &RebuildArgs) -> Result<Result<(), CliError>, CliError> {
     let Some(dir) = &args.files else {
         return Err(CliError::usage("nothing says what was built", "pass --files DIR with the files"));
@@ -180,8 +180,8 @@ impl Built {
         Ok(built)
     }
 
-    /// Keeps what the builder stated before of the same source, and did not build this time: several machines can build for
-    /// one key.
+    /// Keeps what the builder stated before of the same source, and did not build this time: several machines can build
+    /// for one key.
     fn keep(&mut self, earlier: Option<&Rebuild>) {
         for file in self.compared.files.iter_mut().filter(|file| file.outcome == MatchOutcome::Missing) {
             let mut stated = earlier.into_iter().flat_map(|earlier| &earlier.files);

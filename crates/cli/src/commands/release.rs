@@ -198,8 +198,8 @@ impl<'a> PublishedRelease<'a> {
         self.session.output.result(&format!("{text}\nIts page: {page}"), &value)
     }
 
-    /// Whether the checksums files list the files of this index, read as the server would. `None` if this computer cannot
-    /// tell: only the server reads the releases of forges.
+    /// Whether the checksums files list the files of this index, read as the server would. `None` if this computer
+    /// cannot tell: only the server reads the releases of forges.
     async fn lists_same(&self, shown: &Shown, path: &RepoPath) -> Result<Option<bool>, CliError> {
         let AssetsBody::Checksums(urls) = &self.body else { return Ok(None) };
         let Some(index) = shown.parsed(path, ReleaseIndex::parse)? else { return Ok(None) };
@@ -299,7 +299,8 @@ fn is_registrar(session: &Session, signed: &SignedIndex) -> Result<bool, CliErro
     Ok(signed.summary.signers.file.has_registrar(&key))
 }
 
-/// Asks before signatures of others are dropped. Who has signed is read before, and not believed for more than the question.
+/// Asks before signatures of others are dropped. Who has signed is read before, and not believed for more than the
+/// question.
 fn confirm_replacement(
     session: &Session,
     SignedIndex { path, summary, .. }: &SignedIndex,

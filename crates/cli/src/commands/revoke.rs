@@ -178,8 +178,8 @@ fn find_pending(
     Ok(Some((begun, to_revoke)))
 }
 
-/// When this key signed a begun revocation. `None` if there is something left for it to do: once a rotation has made the
-/// signatures enough, any revoker can carry it out (D20).
+/// When this key signed a begun revocation. `None` if there is something left for it to do: once a rotation has made
+/// the signatures enough, any revoker can carry it out (D20).
 fn signed_at(begun: &StatementRequest, to_revoke: &ToState, key: &PublicKey) -> Option<Timestamp> {
     let is_enough = quorum::is_met(&to_revoke.signers().revocation_groups(), &to_revoke.signed);
     let waits = to_revoke.signed.contains(key) && !is_enough;

@@ -345,8 +345,8 @@ fn read_lists(lists: &[LogListSource]) -> Result<Vec<LogListSource>, CliError> {
 // glibc raises the size above which it asks the system for each piece of memory, up to 32 MiB, and then keeps what was
 // freed in many half-filled heaps. Under 28 clients that register and read indexes of 1 to 2 MiB, a server took 394 MiB
 // where 140 were enough. Only the environment at the start of a program can set that size without `unsafe`, so the
-// server starts itself once more with it: the same process, under the same id. docs/performance.md has newer figures. The
-// log says if it fails.
+// server starts itself once more with it: the same process, under the same id. docs/performance.md has newer figures.
+// The log says if it fails.
 
 const SETTING: &str = "MALLOC_MMAP_THRESHOLD_";
 const BYTES: &str = "131072";

@@ -265,7 +265,8 @@ async fn explain_change(client: &ServerClient, request: &SigningRequest, error: 
     }
 }
 
-/// What the server wants to have signed, and what is needed to understand it: all of it is public, and none is believed.
+/// What the server wants to have signed, and what is needed to understand it: all of it is public, and none is
+/// believed.
 pub(super) fn gather(Target { path, shown, .. }: &Target) -> Result<Gathered, CliError> {
     let complete = find_complete(shown, path)?;
     let is_complete = complete.is_some();

@@ -56,8 +56,8 @@ pub(super) fn make_plain(artifact: Group, servers: Vec<String>) -> Result<Signer
     draft.finish(|_| "--signer".to_owned())
 }
 
-/// Puts the keys of a role into groups. One threshold without a number is that of all keys. Else each time that the option
-/// was given is a group, and its threshold has the number of the group.
+/// Puts the keys of a role into groups. One threshold without a number is that of all keys. Else each time that the
+/// option was given is a group, and its threshold has the number of the group.
 fn read_groups(
     role: Role,
     given: &[Vec<String>],

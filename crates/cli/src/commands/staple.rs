@@ -58,7 +58,8 @@ pub(crate) async fn staple(session: &Session, args: &StapleArgs) -> Result<(), C
     }
 }
 
-/// Gathers the evidence anew: what a bundle holds may have been joined by a rotation since, which its staple would name.
+/// Gathers the evidence anew: what a bundle holds may have been joined by a rotation since, which its staple would
+/// name.
 async fn refresh(session: &Session, args: &StapleArgs, file: &Path) -> Result<(), CliError> {
     let before = SavedBundle::read(file)?.bundle;
     let path = &before.evidence.path;

@@ -74,8 +74,8 @@ pub(super) fn sign(
     Ok((key, statement))
 }
 
-/// The time of a statement that replaces one of the same key: the server takes a later one only, so that no one can replay
-/// an earlier one.
+/// The time of a statement that replaces one of the same key: the server takes a later one only, so that no one can
+/// replay an earlier one.
 pub(super) fn time_after(earlier: Option<Timestamp>) -> Result<Timestamp, CliError> {
     const STEP: Duration = Duration::from_millis(1);
     let now = now()?.to_whole_milliseconds();

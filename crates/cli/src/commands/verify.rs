@@ -134,7 +134,8 @@ impl Verification<'_> {
         self.args.outputs.append(&outputs)
     }
 
-    /// The release of each file is found by what the file is. Every file is looked at before one that fails ends the command.
+    /// The release of each file is found by what the file is. Every file is looked at before one that fails ends the
+    /// command.
     async fn by_digest(&self, files: &[GivenFile]) -> Result<(), CliError> {
         let Self { session, args } = *self;
         let name = args.project.as_ref().map(|name| ReleaseName::parse_one(std::slice::from_ref(name)));
@@ -197,7 +198,8 @@ impl Verification<'_> {
         finish(session.output, several, reports, failed)
     }
 
-    /// The complete releases that list the file, and behind them the revoked ones, of which the evidence says when and why.
+    /// The complete releases that list the file, and behind them the revoked ones, of which the evidence says when and
+    /// why.
     async fn find_by_digest(&self, clients: &[ServerClient], path: &Path) -> Result<Vec<Listing>, CliError> {
         let Digests { sha256, sha512 } = hash_file(path, self.session.output)?.digests;
         let (sha256, sha512) =
@@ -253,7 +255,8 @@ impl Verification<'_> {
         ))
     }
 
-    /// Anyone can list any file, so a server must not choose the project (D250). Returns the others that list the file too.
+    /// Anyone can list any file, so a server must not choose the project (D250). Returns the others that list the file
+    /// too.
     fn choose_project(
         &self,
         path: &Path,
@@ -319,7 +322,8 @@ impl Verification<'_> {
     }
 }
 
-/// What is published next is this directory: each file must be where the signed index has it, and every one once (D158).
+/// What is published next is this directory: each file must be where the signed index has it, and every one once
+/// (D158).
 fn pair_whole<'a>(
     artifact: &'a VerifiedArtifact,
     files: &'a [GivenFile],
@@ -496,8 +500,8 @@ fn not_listed(artifact: &VerifiedArtifact, path: &Path) -> CliError {
 #[derive(Debug)]
 struct GivenFile {
     path: PathBuf,
-    /// The path of the file below the directory that was named, with `/`, or the file's own name if it was named itself.
-    /// `None` if this is not text, because every name in an index is.
+    /// The path of the file below the directory that was named, with `/`, or the file's own name if it was named
+    /// itself. `None` if this is not text, because every name in an index is.
     listed_as: Option<String>,
 }
 

@@ -128,8 +128,8 @@ fn not_a_master(to_veto: &ToState, you: &PublicKey) -> CliError {
     )
 }
 
-/// When it is due is what the server shows, or showed when the veto was exported. Without a network nothing is known if it is
-/// not there.
+/// When it is due is what the server shows, or showed when the veto was exported. Without a network nothing is known if
+/// it is not there.
 fn describe(
     session: &Session,
     request: &StatementRequest,

@@ -76,7 +76,8 @@ pub(crate) async fn watch(session: &Session, args: &WatchArgs) -> Result<(), Cli
     }
 }
 
-/// Returns when no process reads standard output any more, which a program that seldom writes would not notice otherwise.
+/// Returns when no process reads standard output any more, which a program that seldom writes would not notice
+/// otherwise.
 async fn reader_gone() {
     let (gone, noticed) = tokio::sync::oneshot::channel();
     // A thread that waits, until the process ends. It asks for nothing, since errors are always told.
@@ -100,8 +101,8 @@ pub(super) async fn until_interrupted(
     }
 }
 
-/// How far the collection is that an event is about, as in `has 1 of 2; 1 more from bob or carol` (D251). `None` if it has
-/// ended by now, or cannot be read.
+/// How far the collection is that an event is about, as in `has 1 of 2; 1 more from bob or carol` (D251). `None` if it
+/// has ended by now, or cannot be read.
 async fn ask(client: &ServerClient, event: &EventBody) -> Option<String> {
     let is_about_file = match event.kind {
         EventKind::Registration | EventKind::Proposal | EventKind::Signature | EventKind::Release => true,

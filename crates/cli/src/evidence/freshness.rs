@@ -469,8 +469,8 @@ impl ShownFreshness {
         parts.join("; ")
     }
 
-    /// Whether witnesses prove a time that is not too long ago. Only the proof of a bundle can be too old. It is shown then,
-    /// but proves nothing about now.
+    /// Whether witnesses prove a time that is not too long ago. Only the proof of a bundle can be too old. It is shown
+    /// then, but proves nothing about now.
     pub(crate) fn is_fresh(&self) -> bool {
         let is_old =
             |as_of| self.max_age.as_ref().is_some_and(|limit| is_too_old(as_of, self.now, limit.age));

@@ -1,5 +1,5 @@
-//! Holds a log to what it has shown before (D98), with hashes from its tiles. If it contradicts itself, both checkpoints are
-//! kept as evidence.
+//! Holds a log to what it has shown before (D98), with hashes from its tiles. If it contradicts itself, both
+//! checkpoints are kept as evidence.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -47,11 +47,11 @@ pub(crate) struct LoggedProject<'a> {
 }
 
 impl LogSighting<'_> {
-    /// Checks that the log continues what was seen of it, and remembers what it shows. Without a client, checks only what
-    /// needs no tiles.
+    /// Checks that the log continues what was seen of it, and remembers what it shows. Without a client, checks only
+    /// what needs no tiles.
     ///
-    /// Tiles are asked for while the store is not locked. What another process has seen of the log meanwhile is compared
-    /// as well, before anything is written (D207).
+    /// Tiles are asked for while the store is not locked. What another process has seen of the log meanwhile is
+    /// compared as well, before anything is written (D207).
     pub(crate) async fn check(
         &self,
         trust: &TrustFile,
@@ -90,7 +90,8 @@ impl LogSighting<'_> {
         if has_policy { Ok(()) } else { store.check_log(project, self.key).map_err(other_log) }
     }
 
-    /// Checks that the log continues what was seen of it. Returns whether that is proven: without a network it can be unknown.
+    /// Checks that the log continues what was seen of it. Returns whether that is proven: without a network it can be
+    /// unknown.
     pub(crate) async fn check_against(
         &self,
         pin: &LogPin,
@@ -144,8 +145,8 @@ impl LogSighting<'_> {
         }
     }
 
-    /// Remembers the log of a project and its checkpoint, if there is something new. Returns whether what is known of the
-    /// log is still what was compared.
+    /// Remembers the log of a project and its checkpoint, if there is something new. Returns whether what is known of
+    /// the log is still what was compared.
     fn remember(
         &self,
         trust: &TrustFile,

@@ -32,8 +32,8 @@ pub(crate) enum Network {
     Offline,
 }
 
-/// Verifies evidence, establishes the root of trust and remembers what was accepted. A revocation counts, and is remembered,
-/// if the project is one that this computer accepts: a stranger's is not the project's word.
+/// Verifies evidence, establishes the root of trust and remembers what was accepted. A revocation counts, and is
+/// remembered, if the project is one that this computer accepts: a stranger's is not the project's word.
 pub(crate) async fn accept(
     evidence: &Evidence,
     signers_digest: Option<Sha512>,
@@ -140,8 +140,8 @@ pub(crate) fn check_pin<'a>(
     store.check(chain, network.shown()).map_err(untrusted)
 }
 
-/// A server that shows less than this computer has seen is behind. One that shows something else at the same entry rewrites
-/// history (D234).
+/// A server that shows less than this computer has seen is behind. One that shows something else at the same entry
+/// rewrites history (D234).
 pub(crate) fn untrusted(error: TrustError) -> CliError {
     let project = match &error {
         TrustError::OlderHistory { .. } => return behind(format!("the server is behind: {error}")),

@@ -27,8 +27,8 @@ pub(crate) struct ShownEvidence {
 }
 
 impl ShownEvidence {
-    /// Writes what proves the release without a network: its bundle, or the whole answer if signers speak against the release,
-    /// so that readers of the file learn of it (D258).
+    /// Writes what proves the release without a network: its bundle, or the whole answer if signers speak against the
+    /// release, so that readers of the file learn of it (D258).
     pub(crate) fn write(&self, has_doubts: bool) -> Vec<u8> {
         if has_doubts { self.shown.answer.write() } else { self.bundle().write() }
     }

@@ -1,4 +1,5 @@
-//! A repository on this computer, without a network: the newest state of a data directory, a bare repository or a clone.
+//! A repository on this computer, without a network: the newest state of a data directory, a bare repository or a
+//! clone.
 
 use std::path::Path;
 

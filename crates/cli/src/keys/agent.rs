@@ -105,7 +105,8 @@ impl AgentKey {
         self.sign(&self.format.message(digest), |signature| self.key.verify(digest, signature).is_ok())
     }
 
-    /// Signs these bytes. An agent may be at the other end of a network, so what it returns is verified with `is_right`.
+    /// Signs these bytes. An agent may be at the other end of a network, so what it returns is verified with
+    /// `is_right`.
     pub(crate) fn sign(
         &self,
         bytes: &[u8],

@@ -154,8 +154,8 @@ fn check_type(name: &str) -> Result<KeyFormat, Unusable> {
 }
 
 impl OpenSshKey {
-    /// Parses the text of a private key file. That of a FIDO key holds no secret, only its public half and a handle, with
-    /// which an agent and the device sign together.
+    /// Parses the text of a private key file. That of a FIDO key holds no secret, only its public half and a handle,
+    /// with which an agent and the device sign together.
     fn parse_file(pem: &[u8]) -> Result<KeyFile, Unusable> {
         let header = Header::decode_pem(pem).map_err(|error| Unusable::Damaged(error.to_string()))?;
         match check_type(&header.key_type)? {

@@ -1,5 +1,5 @@
-//! The keys of a witness: Ed25519 as everywhere, or ML-DSA-44 (D263), whose file is the seed in PKCS#8 (RFC 9881), as other
-//! programs read it, behind a line with the name of the witness.
+//! The keys of a witness: Ed25519 as everywhere, or ML-DSA-44 (D263), whose file is the seed in PKCS#8 (RFC 9881), as
+//! other programs read it, behind a line with the name of the witness.
 
 use std::path::Path;
 

@@ -63,8 +63,8 @@ impl TrustFile {
         }
     }
 
-    /// Keeps a history that was accepted, so that the server need not send it again. It is a convenience: a directory that
-    /// cannot be written to is no reason to fail.
+    /// Keeps a history that was accepted, so that the server need not send it again. It is a convenience: a directory
+    /// that cannot be written to is no reason to fail.
     pub(crate) fn keep_history(&self, project: &RepoPath, history: &History) {
         let (name, bytes) = (history_file(project), history.write());
         let is_kept = self.dir.read(&name).is_ok_and(|kept| kept.as_ref() == Some(&bytes));
@@ -83,9 +83,9 @@ impl TrustFile {
         self.try_change(|store| Ok(change(store)))
     }
 
-    /// Changes the file, unless the change is refused: then the file stays as it is. Another process may have learned more
-    /// since the file was read, so `change` decides on the file as it is now: under its lock, unless there is nothing to
-    /// write (D207).
+    /// Changes the file, unless the change is refused: then the file stays as it is. Another process may have learned
+    /// more since the file was read, so `change` decides on the file as it is now: under its lock, unless there is
+    /// nothing to write (D207).
     pub(crate) fn try_change<T>(
         &self,
         change: impl Fn(&mut TrustStore) -> Result<T, CliError>,

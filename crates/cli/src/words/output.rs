@@ -1,5 +1,5 @@
-//! What is shown to a person or to a program: plain lines or one JSON object, outputs of a CI job, questions, and a result
-//! for each of several things.
+//! What is shown to a person or to a program: plain lines or one JSON object, outputs of a CI job, questions, and a
+//! result for each of several things.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::{fs::OpenOptions, io, path::PathBuf};

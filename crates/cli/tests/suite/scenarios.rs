@@ -1,9 +1,10 @@
 //! What the server answers, written as text: `tests/scenarios/*.txt`. Each file is played against one server.
 //!
-//! A line is a request and what it is answered with: `WHO does something => STATUS`. Behind the status stand parts of the
-//! answer, with ` & ` in between, or `(nothing)`. A part that begins with `!` is missing, and ` … ` stands between parts in
-//! this order; `\n` is the end of a line, and `(2 lines)` counts those of standard output. Header fields are parts of an answer too, as `name: value`. An answer in JSON can be given whole, or after `~`
-//! with the fields that matter. A request that is refused must leave no commit behind. These are the lines:
+//! A line is a request and what it is answered with: `WHO does something => STATUS`. Behind the status stand parts of
+//! the answer, with ` & ` in between, or `(nothing)`. A part that begins with `!` is missing, and ` … ` stands between
+//! parts in this order; `\n` is the end of a line, and `(2 lines)` counts those of standard output. Header fields are
+//! parts of an answer too, as `name: value`. An answer in JSON can be given whole, or after `~` with the fields that
+//! matter. A request that is refused must leave no commit behind. These are the lines:
 //!
 //! ```text
 //! config: [limits]\nassets = 2                           the configuration file, as the first line
@@ -34,18 +35,21 @@
 //! restart, kill, stop, start, sound                     the last one asks Git
 //! ```
 //!
-//! `<a|b>` in a request stands for one request with each, and `<1..9>` for all numbers between these. Words of a command that
-//! contain spaces stand between `'`. A command that fails says why and gives a hint, and writes nothing to standard output.
+//! `<a|b>` in a request stands for one request with each, and `<1..9>` for all numbers between these. Words of a
+//! command that contain spaces stand between `'`. A command that fails says why and gives a hint, and writes nothing to
+//! standard output.
 //!
 //! Names in braces stand for what only the run knows: `{id DIR}`, `{pending DIR}`, `{active DIR}` and `{index DIR}` for
-//! paths, `{files}` for the address of the file server, `{key NAME}`, `{body-key NAME}`, `{ssh-key NAME}`, `{short-key NAME}`
-//! and `{key-page NAME}` for keys, `{sig NAME PATH}` for a signature over a stored file, `{sig NAME 'TEXT'}` for one over a
-//! text, `{base64 PATH}`, `{digest PATH}`, `{sha512 PATH}` and `{blob PATH}` for a stored file, `{file TEAM}` for a signers
-//! file, and as `{json TEAM}` in JSON, `{file-digest TEAM}` for its digest, `{sum CONTENT}` for the digest in a checksums file, `{repeat 64 a}` for a long text, `{char 202e}` for one that cannot be seen,
-//! `{head}` for the newest commit, and `{etag}` for the last tag of an answer, `{server}` for its address, `{repository}` for its repository, `{text NAME}` for a file of the computer `home`, `{sha256 TEXT}`
-//! for a digest, `{log-key}`, `{log-key ORIGIN}` of another log and `{witness-key 1}`, `{key-file NAME}` for a private key, `{accepted DIR}` for since when the
-//! computer `home` trusts a project. `{url NAME}` and `{upper NAME}` write any of them in percent code and in
-//! capitals.
+//! paths, `{files}` for the address of the file server, `{key NAME}`, `{body-key NAME}`, `{ssh-key NAME}`,
+//! `{short-key NAME}` and `{key-page NAME}` for keys, `{sig NAME PATH}` for a signature over a stored file,
+//! `{sig NAME 'TEXT'}` for one over a text, `{base64 PATH}`, `{digest PATH}`, `{sha512 PATH}` and `{blob PATH}` for a
+//! stored file, `{file TEAM}` for a signers file, and as `{json TEAM}` in JSON, `{file-digest TEAM}` for its digest,
+//! `{sum CONTENT}` for the digest in a checksums file, `{repeat 64 a}` for a long text, `{char 202e}` for one that
+//! cannot be seen, `{head}` for the newest commit, and `{etag}` for the last tag of an answer, `{server}` for its
+//! address, `{repository}` for its repository, `{text NAME}` for a file of the computer `home`, `{sha256 TEXT}` for a
+//! digest, `{log-key}`, `{log-key ORIGIN}` of another log and `{witness-key 1}`, `{key-file NAME}` for a private key,
+//! `{accepted DIR}` for since when the computer `home` trusts a project. `{url NAME}` and `{upper NAME}` write any of
+//! them in percent code and in capitals.
 
 use std::{collections::BTreeMap, path::Path, process::Command, process::Stdio};
 

@@ -11,10 +11,10 @@ use crate::{database, error::DatabaseError, node::NodeState};
 /// The part of the statement in place of `SHARE_TURN` if another connection of this node has the lock alone.
 const HAVE_TURN: &str = "select";
 
-// The row before must be the newest one that this node has judged. `exists` does not see what others add while this waits
-// for the lock; but that has our `seq`, and then the key refuses ours. The times are compared with the clock when the row
-// is written, after all waiting (D194): 5 s is `MAX_CLOCK_ERROR`, and `ORDER_LIMIT` adds 10 s for the way. A history that
-// is ahead of the clock stands still at the time of the base.
+// The row before must be the newest one that this node has judged. `exists` does not see what others add while this
+// waits for the lock; but that has our `seq`, and then the key refuses ours. The times are compared with the clock when
+// the row is written, after all waiting (D194): 5 s is `MAX_CLOCK_ERROR`, and `ORDER_LIMIT` adds 10 s for the way. A
+// history that is ahead of the clock stands still at the time of the base.
 const ADD: &str = "added as (
         insert into svc_batch (seq, id, node, base, head, commits, body)
         select $1, $2, $3, $4, $5, $6, $7 from turn

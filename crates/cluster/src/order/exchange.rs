@@ -170,8 +170,8 @@ impl OrderExchange {
         Appended::Behind
     }
 
-    /// Finds out whether the batch is the one with its number. Repeats the same insert until the database says so or the
-    /// time is over: while an attempt is under way no question shows it, but an insert waits for it.
+    /// Finds out whether the batch is the one with its number. Repeats the same insert until the database says so or
+    /// the time is over: while an attempt is under way no question shows it, but an insert waits for it.
     async fn add(&mut self, new: &NewBatch<'_>) -> Result<Sent, DatabaseError> {
         self.node.note_offered(new.seq());
         let in_turn = matches!(self.turn, Turn::Held(_));
@@ -187,8 +187,8 @@ impl OrderExchange {
         let newest = self.find_row_up_to(i64::MAX).await?;
         self.node.note_newest(newest.as_ref().map_or(0, |row| row.seq));
         let mut known = AppliedBatch::default();
-        // A node that knows a batch knows all before it, but for those that were passed over. Nothing after `checked` and
-        // up to `unknown` was looked at.
+        // A node that knows a batch knows all before it, but for those that were passed over. Nothing after `checked`
+        // and up to `unknown` was looked at.
         let (mut checked, mut unknown) = (0, 0);
         if let Some(newest) = newest {
             if is_known(&newest.head) {
@@ -411,8 +411,8 @@ impl OrderExchange {
         }
     }
 
-    /// What is new, as soon as there is something, and at the latest when it is this node's turn. So in its turn, while all
-    /// others wait, a node has little to read.
+    /// What is new, as soon as there is something, and at the latest when it is this node's turn. So in its turn, while
+    /// all others wait, a node has little to read.
     async fn read_in_turn(
         &mut self,
         seq: i64,

@@ -162,8 +162,8 @@ pub fn tally_proposal(snapshot: &impl Snapshot, project: &RepoPath) -> Result<Op
     Ok(summarise_proposal(snapshot, project)?.map(|summary| summary.tally))
 }
 
-/// What the masters vetoed since the signers in force took effect, the newest first (D136). A veto that no key signed is
-/// none, and one about another project is not this project's.
+/// What the masters vetoed since the signers in force took effect, the newest first (D136). A veto that no key signed
+/// is none, and one about another project is not this project's.
 pub fn list_vetoed(snapshot: &impl Snapshot, project: &RepoPath) -> Result<Vec<VetoedProposal>, ReadError> {
     let records = list_records(snapshot, project)?;
     if records.is_empty() {

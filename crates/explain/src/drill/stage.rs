@@ -543,8 +543,8 @@ impl Stage {
         })
     }
 
-    /// Gives whether one of the other side can put another file in the place of the one that waits, which it can do each
-    /// time (D174).
+    /// Gives whether one of the other side can put another file in the place of the one that waits, which it can do
+    /// each time (D174).
     fn replace_meanwhile(&mut self, opponents: &[Actor]) -> bool {
         let Some(text) = self.next_text(3 * SECOND) else { return false };
         self.take_turns(opponents, |stage, opponent| {

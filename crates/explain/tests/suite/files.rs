@@ -14,8 +14,9 @@ pub(crate) fn spell(groups: &Groups, member: impl Fn(&u8) -> String) -> String {
     groups.iter().map(group).collect::<Vec<_>>().join("; ")
 }
 
-/// Roles, groups, and people by number with an optional name: `artifact 2: alice 1, bob 2; 1: carol 3 / master 1: 4`. Builders
-/// follow what they make: `rebuilds *.zip by 1: carol 3`, or `required *.zip by 1: carol 3`. `delay 72` has rotations wait.
+/// Roles, groups, and people by number with an optional name: `artifact 2: alice 1, bob 2; 1: carol 3 / master 1: 4`.
+/// Builders follow what they make: `rebuilds *.zip by 1: carol 3`, or `required *.zip by 1: carol 3`. `delay 72` has
+/// rotations wait.
 pub(crate) fn file(text: &str) -> SignersFile {
     file_at("2026-01-31T10:00:00Z", text)
 }

@@ -91,8 +91,8 @@ impl Model {
         }
     }
 
-    /// D131, D135, D170 and D174 in the words of people: whether a rotation by `people` takes effect, though `opponents` veto
-    /// it if they can, and replace it each time if they do so (`replacing`).
+    /// D131, D135, D170 and D174 in the words of people: whether a rotation by `people` takes effect, though
+    /// `opponents` veto it if they can, and replace it each time if they do so (`replacing`).
     pub(crate) fn rotates(&self, people: &[u8], opponents: &[u8], replacing: bool) -> bool {
         let masters = |side: &[u8]| self.master.as_ref().is_some_and(|master| agree(master, side));
         let waits = self.delay_hours.is_some() && !masters(people);

@@ -24,7 +24,8 @@ pub struct Broken {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Invariant {
-    /// Every group's threshold is reached by distinct listed keys over exactly these bytes, and only then it is complete.
+    /// Every group's threshold is reached by distinct listed keys over exactly these bytes, and only then it is
+    /// complete.
     CompleteMeansQuorum,
     /// Signers change only with consent of those before and of all who are added.
     SignersNeedConsent,

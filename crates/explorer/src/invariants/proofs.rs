@@ -285,8 +285,8 @@ impl StepCheck<'_> {
     }
 }
 
-/// What a server shows of a release or a project is what is stored (D232), and a reader loses nothing of it. Gathers the
-/// state of each, reads it as a client does, and compares every file with the stored one.
+/// What a server shows of a release or a project is what is stored (D232), and a reader loses nothing of it. Gathers
+/// the state of each, reads it as a client does, and compares every file with the stored one.
 pub fn check_shown(view: &View<'_>) -> Held {
     let paths: Vec<&RepoPath> = view.all_paths().collect();
     let mut subjects: BTreeSet<&RepoPath> = BTreeSet::new();

@@ -278,8 +278,8 @@ impl ProofCheck<'_> {
         Ok(())
     }
 
-    /// The signers files from the newest that was proposed when the index was made to the one that it was signed under, or the
-    /// other way round.
+    /// The signers files from the newest that was proposed when the index was made to the one that it was signed under,
+    /// or the other way round.
     fn files_between(&self, evidence: &Evidence) -> Vec<SignersDocument> {
         let time = |text: &str, pointer: &str| {
             let value: Value = serde_json::from_str(text).ok()?;
@@ -298,8 +298,8 @@ impl ProofCheck<'_> {
         between.iter().filter_map(|entry| SignersDocument::read(entry.signers_config.as_bytes())).collect()
     }
 
-    /// Statements that prove nothing, though each key is a builder's or each signature right: of a release at another path,
-    /// of another index, and signed by others; and those of a key that is no builder's.
+    /// Statements that prove nothing, though each key is a builder's or each signature right: of a release at another
+    /// path, of another index, and signed by others; and those of a key that is no builder's.
     fn forged(&self, evidence: &Evidence, builders: &Keys) -> Vec<RebuildsFile> {
         let Ok(index) = ReleaseIndex::parse(evidence.index.as_bytes()) else { return Vec::new() };
         let right = index_rebuild(&index, &evidence.path, &evidence.index);
@@ -330,8 +330,8 @@ impl ProofCheck<'_> {
         forged.into_iter().skip(at % 4).take(1).collect()
     }
 
-    /// Checks that each text that someone signed is a document of one kind: what a builder states is no objection, and no
-    /// objection, index or signers file is a rebuild.
+    /// Checks that each text that someone signed is a document of one kind: what a builder states is no objection, and
+    /// no objection, index or signers file is a rebuild.
     pub(super) fn check_texts(&self, release: &ReleaseSlots) -> Held {
         let slots = [INDEX, COPY, REVOCATION, BEGUN, OBJECTIONS, REBUILDS].map(|slot| release[slot]);
         self.checked.once(TEXTS, &slots, || {

@@ -285,7 +285,8 @@ fn build(view: &View<'_>) -> Index {
     index
 }
 
-/// What waits for each person is what that person can sign and has not signed. What is due is what waits for time alone.
+/// What waits for each person is what that person can sign and has not signed. What is due is what waits for time
+/// alone.
 pub fn check_waiting(
     index: &Index,
     world: &World,

@@ -336,8 +336,8 @@ pub fn is_touched(reader: &Reader, contents: &Contents, release: &ReleaseSlots) 
         || said.is_some_and(|said| said.values().any(|said| said.objection.is_some()))
 }
 
-/// Who may withdraw a release that collects: admins, and the key that registered it, if it still may register. A registrar
-/// only as long as no one has signed it, rebuilt it or objects to it.
+/// Who may withdraw a release that collects: admins, and the key that registered it, if it still may register. A
+/// registrar only as long as no one has signed it, rebuilt it or objects to it.
 pub fn can_withdraw(
     reader: &Reader,
     contents: &Contents,

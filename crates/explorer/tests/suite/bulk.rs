@@ -105,7 +105,8 @@ fn a_second_time_changes_nothing() {
     assert_eq!(orders, 70);
 }
 
-/// The rotation comes in between, at any time. What only the stolen key began is in the way until it is over, and no longer.
+/// The rotation comes in between, at any time. What only the stolen key began is in the way until it is over, and no
+/// longer.
 #[test]
 fn a_rotation_can_come_in_between() {
     let (mut world, indexes) = released();

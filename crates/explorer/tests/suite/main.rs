@@ -1,4 +1,5 @@
-//! A run of the explorer with bounds. The longer ones are `cargo run --release -p countersign-explorer` (docs/assurance.md).
+//! A run of the explorer with bounds. The longer ones are `cargo run --release -p countersign-explorer`
+//! (docs/assurance.md).
 
 use std::io::Write as _;
 

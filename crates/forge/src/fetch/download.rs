@@ -1,5 +1,5 @@
-//! Says where redirects may lead, and reads the body of a response piece by piece, never more and never longer than it may
-//! take.
+//! Says where redirects may lead, and reads the body of a response piece by piece, never more and never longer than it
+//! may take.
 
 use std::fmt;
 

@@ -13,8 +13,8 @@ const LEAST_BURST: u64 = 10;
 /// So many refused logs are named. A list can have any number.
 const NAMED: usize = 8;
 
-/// How often a log can ask. Only a cosignature counts, so no one can use up what the log has by wrong requests. Anyone can
-/// send the newest checkpoint once more, so that counts by itself and never keeps out one that is larger.
+/// How often a log can ask. Only a cosignature counts, so no one can use up what the log has by wrong requests. Anyone
+/// can send the newest checkpoint once more, so that counts by itself and never keeps out one that is larger.
 #[derive(Debug)]
 pub(super) struct AskingRate {
     per_day: u32,

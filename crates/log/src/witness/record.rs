@@ -81,8 +81,8 @@ impl WitnessedLog {
         Some(contradiction(size, reason))
     }
 
-    /// The proof of a request shows that its checkpoint does not continue the one on record. Only the log can make such a
-    /// proof: it leads to a root that the log has signed.
+    /// The proof of a request shows that its checkpoint does not continue the one on record. Only the log can make such
+    /// a proof: it leads to a root that the log has signed.
     pub(super) fn find_proven_fork(
         record: &LogRecord,
         request: &WitnessRequest,

@@ -1,5 +1,5 @@
-//! The file of records is written anew when replaced ones have piled up (D271). Nothing is derived again because of that,
-//! wherever it is interrupted.
+//! The file of records is written anew when replaced ones have piled up (D271). Nothing is derived again because of
+//! that, wherever it is interrupted.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{fs, io, path::Path, path::PathBuf, sync::Arc, time::SystemTime};
@@ -102,8 +102,8 @@ fn a_crash_at_any_step_of_compaction_loses_nothing() {
         number += 1;
         fixture.commit(rotate_all(number));
         newest = Some(await_rotations(&log, number));
-        // Nothing was needed when the log began, so this is when the file is written anew. No commit comes meanwhile: each
-        // image has all leaves.
+        // Nothing was needed when the log began, so this is when the file is written anew. No commit comes meanwhile:
+        // each image has all leaves.
         if count_records(&fixture.log_dir()) > REPLACED_RECORDS {
             await_until("fewer records", || count_records(&fixture.log_dir()) <= REPLACED_RECORDS);
         }

@@ -1,5 +1,5 @@
-//! What a witness keeps of the log that it replays (D270): a start goes on from there, and whatever is wrong with it, the
-//! witness counts the same root and cosigns no other.
+//! What a witness keeps of the log that it replays (D270): a start goes on from there, and whatever is wrong with it,
+//! the witness counts the same root and cosigns no other.
 
 use std::{fs, path::Path, path::PathBuf, thread, time::Duration, time::Instant, time::SystemTime};
 

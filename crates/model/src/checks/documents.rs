@@ -173,8 +173,8 @@ fn check_necessary(evidence: &Evidence) {
     refused(&|evidence| evidence.path = evidence.path.parent().expect("an index lies in a directory"));
 }
 
-// What `countersign drill` says of a signers file (D145). A file that a server shows is not believed: every valid one can
-// be played. Lines before the file choose the keys: `lost` and `stolen`, each with digits.
+// What `countersign drill` says of a signers file (D145). A file that a server shows is not believed: every valid one
+// can be played. Lines before the file choose the keys: `lost` and `stolen`, each with digits.
 
 /// A larger file shows little more, and takes its time.
 const MAX_KEYS: usize = 8;

@@ -1,5 +1,5 @@
-//! What the server reads of a request before it knows who asks: the `Host` header, the client that a proxy names, the path
-//! behind a route, and the name of a tile. An input has one line for each.
+//! What the server reads of a request before it knows who asks: the `Host` header, the client that a proxy names, the
+//! path behind a route, and the name of a tile. An input has one line for each.
 
 use std::{collections::BTreeMap, fmt::Debug, net::IpAddr};
 
@@ -289,8 +289,8 @@ fn is_uuid_4(text: &str) -> bool {
         })
 }
 
-// The files of `revoke --export` and `revoke --detached`, and what a revoker or an objector can sign of a release that a
-// server shows (D34).
+// The files of `revoke --export` and `revoke --detached`, and what a revoker or an objector can sign of a release that
+// a server shows (D34).
 
 const KIND: StatementKind = StatementKind::Revocation;
 

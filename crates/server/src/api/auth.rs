@@ -43,7 +43,8 @@ impl Authenticated {
         Ok(FetchClaim { claimant, share })
     }
 
-    /// Refuses a change at this path if it is blocked for one of these keys. Notes the path for the line of the request.
+    /// Refuses a change at this path if it is blocked for one of these keys. Notes the path for the line of the
+    /// request.
     pub fn check_blocks(&self, keys: &[&PublicKey], path: &RepoPath) -> Result<(), ApiError> {
         observe::note(RequestFact::File, path);
         Ok(self.question.app.blocks.check(keys, path)?)
@@ -53,8 +54,8 @@ impl Authenticated {
         self.question.sender.claimant().with_key(&self.caller)
     }
 
-    /// Makes the change that this request asks for, at the time that the writer gives, unless the clock was set meanwhile
-    /// (D191, D192).
+    /// Makes the change that this request asks for, at the time that the writer gives, unless the clock was set
+    /// meanwhile (D191, D192).
     pub async fn change<T, R>(
         &self,
         decide: impl Fn(&Head, Timestamp) -> Result<(Change, T), R> + Send + 'static,

@@ -1,5 +1,5 @@
-//! How much may wait or change at a time, so that strangers and single keys cannot fill a repository. The figures are the
-//! operator's: they protect the server, and say nothing about which history is a legal one.
+//! How much may wait or change at a time, so that strangers and single keys cannot fill a repository. The figures are
+//! the operator's: they protect the server, and say nothing about which history is a legal one.
 
 use std::{collections::BTreeSet, time::Duration};
 

@@ -1,4 +1,5 @@
-//! Followers: other machines that read the journal (D68). Some read, others are up to date and wait for the next commit.
+//! Followers: other machines that read the journal (D68). Some read, others are up to date and wait for the next
+//! commit.
 //!
 //! What a follower reads is made part by part, beside the runtime, as fast as it takes them. No change waits for it.
 
@@ -166,8 +167,8 @@ impl SentJournal {
         self.export.head()
     }
 
-    /// A task of its own reads and sends, so that a follower that loses its place holds nothing any more, even if it does
-    /// not take what was sent.
+    /// A task of its own reads and sends, so that a follower that loses its place holds nothing any more, even if it
+    /// does not take what was sent.
     pub fn into_body(self, client: Option<Listening>, is_stopping: watch::Receiver<bool>) -> Body {
         if self.export.is_done() {
             return Body::empty();

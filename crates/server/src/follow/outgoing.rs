@@ -107,8 +107,8 @@ impl OutgoingClient {
         self.exchange(ask).await
     }
 
-    /// The other side may close a connection that was idle just as the question is sent. So one that breaks is followed by
-    /// another one at once (D212).
+    /// The other side may close a connection that was idle just as the question is sent. So one that breaks is followed
+    /// by another one at once (D212).
     async fn exchange(
         &self,
         ask: impl Fn(&Client) -> RequestBuilder,

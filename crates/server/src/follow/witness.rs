@@ -1,5 +1,5 @@
-//! A mirror that also cosigns the checkpoints of its origin's log, and of other logs (D94–D96): its settings, its records in
-//! the data directory, one request to cosign, and the task that looks at what the origin shows everyone.
+//! A mirror that also cosigns the checkpoints of its origin's log, and of other logs (D94–D96): its settings, its
+//! records in the data directory, one request to cosign, and the task that looks at what the origin shows everyone.
 
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
@@ -93,8 +93,8 @@ const BEGINNING: Duration = Duration::from_millis(20);
 /// The pause between two looks whether the mirror has stopped.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Cosigns when the mirror has come as far as the checkpoint. The log asks as soon as it has signed, and the mirror hears of
-/// commits at the same time. A mirror that has stopped never comes so far, and the log is told so (D210).
+/// Cosigns when the mirror has come as far as the checkpoint. The log asks as soon as it has signed, and the mirror
+/// hears of commits at the same time. A mirror that has stopped never comes so far, and the log is told so (D210).
 pub(crate) async fn cosign(
     witness: &Arc<LogWitness>,
     request: WitnessRequest,
@@ -134,8 +134,8 @@ fn unix_seconds(clock: &Clock) -> u64 {
     u64::try_from(clock.now().unix_seconds()).unwrap_or(1)
 }
 
-// The task of a witness. It learns the key of the origin's log, has the log replayed, and looks at what the origin shows
-// everyone. With `--poll` it also cosigns that, and posts the cosignature.
+// The task of a witness. It learns the key of the origin's log, has the log replayed, and looks at what the origin
+// shows everyone. With `--poll` it also cosigns that, and posts the cosignature.
 
 /// The pause between two looks at the origin's checkpoint.
 const PAUSE: Duration = Duration::from_secs(10);

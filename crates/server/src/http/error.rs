@@ -27,8 +27,8 @@ pub struct ApiError {
     pub severity: Severity,
 }
 
-/// The codes of refusals that pass by themselves, with the seconds after which another try is worth it. An outcome that is
-/// unknown has more than clients wait before they repeat a request by themselves.
+/// The codes of refusals that pass by themselves, with the seconds after which another try is worth it. An outcome that
+/// is unknown has more than clients wait before they repeat a request by themselves.
 const PASSING: [(ErrorCode, u64); 16] = [
     (ErrorCode::Busy, 1),
     (ErrorCode::ClockSet, 1),

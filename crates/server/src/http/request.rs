@@ -114,8 +114,8 @@ fn after_name(mut text: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Whether the client wants gzip at least as much as an answer that is not compressed (RFC 9110, section 12.5.3). Without
-/// the header it may understand nothing else than that. What is malformed accepts nothing.
+/// Whether the client wants gzip at least as much as an answer that is not compressed (RFC 9110, section 12.5.3).
+/// Without the header it may understand nothing else than that. What is malformed accepts nothing.
 pub fn accepts_gzip(headers: &HeaderMap) -> bool {
     let (mut gzip, mut identity, mut other) = (None, None, None);
     let values = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());

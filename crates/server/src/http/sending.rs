@@ -1,6 +1,6 @@
-//! Work beside the threads that serve connections, in turns, and large answers (D45). Their bytes are read away from the
-//! threads that serve connections, shared among all readers of the same content, and sent in pieces. The bytes on their way
-//! at the same time are bounded, in all and for each address, so that slow clients do not fill the memory.
+//! Work beside the threads that serve connections, in turns, and large answers (D45). Their bytes are read away from
+//! the threads that serve connections, shared among all readers of the same content, and sent in pieces. The bytes on
+//! their way at the same time are bounded, in all and for each address, so that slow clients do not fill the memory.
 
 use std::{convert::Infallible, io, sync::Arc, thread, time::Duration};
 

@@ -1,9 +1,9 @@
-//! What only few can hold at a time, shared fairly (D46): connections, turns to fetch, downloads, listeners, followers, large
-//! bodies, pages, and the bytes of large answers.
+//! What only few can hold at a time, shared fairly (D46): connections, turns to fetch, downloads, listeners, followers,
+//! large bodies, pages, and the bytes of large answers.
 //!
 //! A permit belongs to an address, a project and a key, as far as they are known. Each of them is limited to its share.
-//! When all permits are held, a newcomer can take the permit of a holder that has more than its part, is too slow, or is a
-//! connection that waits for its client. Among those that wait, the one that holds least is next.
+//! When all permits are held, a newcomer can take the permit of a holder that has more than its part, is too slow, or
+//! is a connection that waits for its client. Among those that wait, the one that holds least is next.
 
 use std::sync::{Arc, Mutex};
 use std::{cmp::Reverse, collections::BTreeMap, collections::HashMap, net::IpAddr, time::Duration};
@@ -209,8 +209,8 @@ impl FairSemaphore {
         }
     }
 
-    /// Takes a permit or a position among those that wait. If it is for a connection, connections that wait for their clients
-    /// make room for it, those first that have waited longest.
+    /// Takes a permit or a position among those that wait. If it is for a connection, connections that wait for their
+    /// clients make room for it, those first that have waited longest.
     pub(crate) fn enter(
         self: &Arc<Self>,
         claimant: Claimant,

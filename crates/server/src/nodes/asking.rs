@@ -1,5 +1,5 @@
-//! Asks witnesses to cosign the checkpoints of this server's log (D93): who can be asked, what is counted of each, and a task
-//! for each witness, from the wait after a start to the cosignatures that the log takes.
+//! Asks witnesses to cosign the checkpoints of this server's log (D93): who can be asked, what is counted of each, and
+//! a task for each witness, from the wait after a start to the cosignatures that the log takes.
 
 use std::sync::{Arc, Mutex, atomic::AtomicBool, atomic::AtomicU64, atomic::Ordering};
 use std::time::{Duration, Instant};
@@ -35,8 +35,8 @@ pub struct AskedWitness {
 }
 
 impl AskedWitness {
-    /// Lists the witnesses of a policy that have a URL. The others post their cosignatures themselves. One with several keys
-    /// signs with all of them when it is asked once.
+    /// Lists the witnesses of a policy that have a URL. The others post their cosignatures themselves. One with several
+    /// keys signs with all of them when it is asked once.
     pub fn list(policy: &Policy, origin: &str) -> Result<Vec<Self>, BoxedError> {
         let shown = format!("/{}/checkpoint", Sha256::of(origin.as_bytes()));
         let with_url = policy.witnesses().iter().filter_map(|witness| Some((witness, witness.url.as_ref()?)));
@@ -373,8 +373,8 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 /// The first start after a restore may not be the one that succeeds.
 const RECENTLY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Whether the data directory is known to be a copy, or to have belonged to a mirror. If so, its log may have been ahead of
-/// it. A copy without nonces knows when it was made (D31).
+/// Whether the data directory is known to be a copy, or to have belonged to a mirror. If so, its log may have been
+/// ahead of it. A copy without nonces knows when it was made (D31).
 pub(crate) fn is_restored(role: &ServerRole, now: Timestamp) -> bool {
     let ServerRole::Single { nonces } = role else { return false };
     nonces.floor().is_some_and(|floor| now < floor.later(RECENTLY))
@@ -452,7 +452,8 @@ impl FirstAnswers {
 
 // Cosignatures on their way into the log.
 
-/// Clients refuse a staple with a cosignature that is five minutes ahead of their clock (D86), which may be behind ours.
+/// Clients refuse a staple with a cosignature that is five minutes ahead of their clock (D86), which may be behind
+/// ours.
 const MAX_AHEAD: Duration = Duration::from_secs(2 * 60);
 
 /// What witnesses have signed, asked or not. Cosignatures of more commits than there are can stop the log (D93, D190).

@@ -1,5 +1,5 @@
-//! How the log of this server stands, for people: gathered once, for the page `/log` and for `countersign admin log status`
-//! (D267).
+//! How the log of this server stands, for people: gathered once, for the page `/log` and for
+//! `countersign admin log status` (D267).
 
 use std::sync::{Arc, atomic::Ordering};
 use std::{collections::BTreeMap, time::Duration};
@@ -199,8 +199,8 @@ impl LastHour {
     }
 }
 
-/// When each witness has cosigned last, and how many commits: by the checkpoints that are kept, which a restart leaves, and
-/// by what was counted since the start.
+/// When each witness has cosigned last, and how many commits: by the checkpoints that are kept, which a restart leaves,
+/// and by what was counted since the start.
 fn last_cosigned<'a>(
     kept: impl Iterator<Item = &'a SignedCheckpoint>,
     cosigning: &[Arc<CosigningStats>],

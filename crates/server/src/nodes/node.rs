@@ -70,7 +70,8 @@ impl ClusterNode {
         Ok(Self { state, nonces, has_caught_up: Arc::default(), max_lag, database, _news: None })
     }
 
-    /// Shows this node to the others, which count it from now on when they vote on a batch (D195). So its store must be open.
+    /// Shows this node to the others, which count it from now on when they vote on a batch (D195). So its store must be
+    /// open.
     pub fn join(&mut self, clock: &Clock) {
         let (database, state, stats) = (&self.database, &self.state, self.nonces.stats());
         let version = env!("CARGO_PKG_VERSION");
@@ -131,8 +132,8 @@ impl ClusterNode {
         self.has_caught_up.load(Ordering::Relaxed) && self.state.clock().is_some()
     }
 
-    /// Waits until the database cannot be reached, and then ends all waits for it. A server that stops must not wait for
-    /// a database that is gone (D247).
+    /// Waits until the database cannot be reached, and then ends all waits for it. A server that stops must not wait
+    /// for a database that is gone (D247).
     pub async fn give_up_database(&self) {
         let is_gone = |reachability| match reachability {
             Reachability::NotSince { since, .. } => since.elapsed() >= PASSING,

@@ -1,7 +1,7 @@
 //! Puts signers into effect whose time has come (D132): before the first request that comes then, and in rounds.
 //!
-//! While nothing waits, a request looks at one field of the newest head. A failure keeps no request: the rounds try again.
-//! However many are held back, a request only learns when the next ones are due that are not ([`HeldBack`]).
+//! While nothing waits, a request looks at one field of the newest head. A failure keeps no request: the rounds try
+//! again. However many are held back, a request only learns when the next ones are due that are not ([`HeldBack`]).
 
 use std::sync::{Arc, Mutex, atomic::AtomicU64, atomic::Ordering};
 use std::{collections::BTreeSet, io, time::Duration};

@@ -187,8 +187,8 @@ pub async fn serve_stream<R: Read>(
     }
 }
 
-// Answers to what is no request (D30, D47). Hyper answers it with a status and no body. `Stream` leaves that answer out, and when
-// hyper has ended with an error, the server sends its own.
+// Answers to what is no request (D30, D47). Hyper answers it with a status and no body. `Stream` leaves that answer
+// out, and when hyper has ended with an error, the server sends its own.
 
 /// The largest head of a request. An unfinished head takes no more memory, and hyper reads no more at a time.
 const MAX_HEAD_BYTES: usize = 32 * 1024;

@@ -1,4 +1,5 @@
-//! Addresses of pages and of things elsewhere, and commands to paste. Text from strangers is encoded, quoted or left out.
+//! Addresses of pages and of things elsewhere, and commands to paste. Text from strangers is encoded, quoted or left
+//! out.
 
 use countersign_core::documents::layout;
 use countersign_core::values::wire::routes::{BADGES, FILES, KEY_PAGES, PAGES};
@@ -113,8 +114,8 @@ pub(super) fn release_name(project: &RepoPath, index: &RepoPath) -> String {
 /// The word where the visitor has to fill in the address of the server.
 const UNKNOWN_SERVER: &str = "SERVER";
 
-/// The command `countersign VERB SUBJECT --server BASE_URL`; `None` if the shell would run something other than the page
-/// shows.
+/// The command `countersign VERB SUBJECT --server BASE_URL`; `None` if the shell would run something other than the
+/// page shows.
 pub fn client(verb: &str, subject: &str, base_url: Option<&str>) -> Option<String> {
     let is_plain = !subject.starts_with('-') && shown_text(subject) == subject;
     let server = base_url.unwrap_or(UNKNOWN_SERVER);

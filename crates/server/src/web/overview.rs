@@ -88,7 +88,8 @@ pub struct ReleaseEntry {
     pub is_revoking: bool,
 }
 
-/// The state as which lists of a project count and filter a release. A begun revocation takes the place of the stored one.
+/// The state as which lists of a project count and filter a release. A begun revocation takes the place of the stored
+/// one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListedState {
     Revoking,

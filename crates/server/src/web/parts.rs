@@ -1,5 +1,6 @@
 //! Building blocks of pages. Every text from a stranger passes `shown_text` or one of its relatives (D39), stands in a
-//! `bdi`, and the templates escape it. A name never appears without its key, short and with a link to its page (D54), but in sentences about progress (D240).
+//! `bdi`, and the templates escape it. A name never appears without its key, short and with a link to its page (D54),
+//! but in sentences about progress (D240).
 
 use countersign_api::catalogue::ListedRebuilds;
 use countersign_core::documents::layout;
@@ -46,8 +47,8 @@ pub(super) fn crumbs(to: Option<&RepoPath>) -> Markup {
     }
 }
 
-/// The state of a release, and what builders got. A begun revocation takes the place of the state, and nothing beside it is
-/// green (D238), nor beside what builders got that is something else (D262).
+/// The state of a release, and what builders got. A begun revocation takes the place of the state, and nothing beside
+/// it is green (D238), nor beside what builders got that is something else (D262).
 pub(super) fn state(state: ReleaseState, has_begun: bool, rebuilds: Option<&ListedRebuilds>) -> Markup {
     let is_doubted = has_begun || rebuilds.is_some_and(is_unsettled);
     html! {
@@ -74,8 +75,8 @@ pub(super) fn is_unsettled(rebuilds: &ListedRebuilds) -> bool {
     rebuilds.different > 0 || rebuilds.is_lacking()
 }
 
-/// Whether nothing on the page is green: some want the release revoked (D238), builders got something else, or too few have
-/// reproduced it where the project needs that (D262).
+/// Whether nothing on the page is green: some want the release revoked (D238), builders got something else, or too few
+/// have reproduced it where the project needs that (D262).
 pub(super) fn is_doubted(release: &ReleaseDescription) -> bool {
     let is_unsettled = |found| is_unsettled(&ListedRebuilds::of(found));
     release.begun_revocation.is_some() || release.reproduction.as_ref().is_some_and(is_unsettled)

@@ -1,5 +1,5 @@
-//! The verdict at the top of a release's page: how far it is signed, what is missing, whether witnesses vouch for it, and
-//! which release of the project is the newest (D249).
+//! The verdict at the top of a release's page: how far it is signed, what is missing, whether witnesses vouch for it,
+//! and which release of the project is the newest (D249).
 
 use countersign_core::documents::transparency::Transparency;
 use countersign_core::log::record::LoggedState;

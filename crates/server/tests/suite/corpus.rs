@@ -1,5 +1,5 @@
-//! The checks of the fuzz targets, over the seeds that are committed with them. A finding of a fuzzer becomes a seed, and
-//! so a test.
+//! The checks of the fuzz targets, over the seeds that are committed with them. A finding of a fuzzer becomes a seed,
+//! and so a test.
 
 use std::{collections::BTreeSet, fs, path::Path};
 

@@ -109,8 +109,8 @@ impl Machine {
         self.log_book.as_ref().map_or(Ok(()), LogBook::check)
     }
 
-    /// What `git gc --prune=now` takes away beside the server: every pack in which the branch reaches nothing. One that is
-    /// marked is left alone.
+    /// What `git gc --prune=now` takes away beside the server: every pack in which the branch reaches nothing. One that
+    /// is marked is left alone.
     pub fn collect_garbage(&self) {
         let repository = self.dir.path().join("repo.git");
         let listed = Command::new("git")

@@ -1,5 +1,6 @@
-//! Finds a repository, its branch and its objects, and says whether they can be read at all. A clone may come from anyone. Opening a FIFO in it waits for a
-//! writer that never comes, and a device never ends, so every file is looked at before anything opens it (D50).
+//! Finds a repository, its branch and its objects, and says whether they can be read at all. A clone may come from
+//! anyone. Opening a FIFO in it waits for a writer that never comes, and a device never ends, so every file is looked
+//! at before anything opens it (D50).
 
 use std::{collections::HashSet, fs, io, path::Path, path::PathBuf, sync::Arc};
 

@@ -1,5 +1,5 @@
-//! Walks from the newest commit back to where the check begins, and then forward again, replaying what differs between each
-//! two trees.
+//! Walks from the newest commit back to where the check begins, and then forward again, replaying what differs between
+//! each two trees.
 
 use std::{path::Path, sync::Arc};
 
@@ -39,7 +39,8 @@ pub fn check(
     Ok(report.finish())
 }
 
-/// The newest commit of `main` there, as it is: nothing of its past is checked. What else should be known comes with it.
+/// The newest commit of `main` there, as it is: nothing of its past is checked. What else should be known comes with
+/// it.
 pub fn read_newest(dir: &Path) -> Result<(Head, Vec<String>), CheckError> {
     let opened = open(dir)?;
     Ok((begin(&opened, Some(opened.head))?, opened.warnings))

@@ -235,8 +235,8 @@ impl DigestHasher {
     }
 }
 
-// A head whose files are read past the cache, and counted: a list must not read without bound, nor push out of the cache
-// what others read all the time.
+// A head whose files are read past the cache, and counted: a list must not read without bound, nor push out of the
+// cache what others read all the time.
 
 pub(super) struct Reading<'a> {
     head: &'a Head,

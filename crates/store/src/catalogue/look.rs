@@ -169,8 +169,8 @@ impl Look<'_> {
         self.list(newest.map(|(id, _)| id), describe)
     }
 
-    /// Versions above the newest release that are not offered as such: they are revoked, or their revocation was begun. The
-    /// highest come first.
+    /// Versions above the newest release that are not offered as such: they are revoked, or their revocation was begun.
+    /// The highest come first.
     pub fn skipped_above(&self, project: &RepoPath, newest: Option<&ListedRelease>) -> Vec<ListedRelease> {
         let mut skipped = Vec::new();
         for state in [ReleaseState::Complete, ReleaseState::Revoked] {

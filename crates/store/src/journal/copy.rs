@@ -1,5 +1,5 @@
-//! A bare repository that is made again from a journal, and checked while it is made: each commit must get the id that it
-//! claims, and the rules must give it. A commit that they do not give is never stored (D206).
+//! A bare repository that is made again from a journal, and checked while it is made: each commit must get the id that
+//! it claims, and the rules must give it. A commit that they do not give is never stored (D206).
 
 use std::{path::Path, sync::Arc};
 
@@ -113,8 +113,8 @@ impl JournalCopy {
         Ok(Copied::Added)
     }
 
-    /// Whether a commit can be stored that the rules do not give. A journal that never comes to the commit that the check
-    /// begins after must still come to an end.
+    /// Whether a commit can be stored that the rules do not give. A journal that never comes to the commit that the
+    /// check begins after must still come to an end.
     fn excuse(&mut self, entry: &JournalEntry) -> bool {
         self.excused_bytes += entry.bytes(OVERHEAD) + OVERHEAD;
         self.begin != CheckBegin::Now && self.excused_bytes <= MAX_EXCUSED_BYTES

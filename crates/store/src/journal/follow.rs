@@ -26,8 +26,8 @@ pub enum FollowError {
 }
 
 impl FollowError {
-    /// Whether the commit is what it says and continues the newest one, and the rules do not give it: by what it holds, and
-    /// not by what this machine can do.
+    /// Whether the commit is what it says and continues the newest one, and the rules do not give it: by what it holds,
+    /// and not by what this machine can do.
     pub(crate) fn breaks_rules(&self) -> bool {
         match self {
             Self::Illegal { .. } => true,
@@ -61,8 +61,8 @@ pub(crate) fn prepare_again<'a>(
     Ok(new)
 }
 
-/// Whether the rules give a commit that was prepared on top of `head`. It is in no batch yet, so that nothing of a commit
-/// which they do not give has to be taken back.
+/// Whether the rules give a commit that was prepared on top of `head`. It is in no batch yet, so that nothing of a
+/// commit which they do not give has to be taken back.
 pub(crate) fn check_rules(
     head: &Head,
     new: &NewCommit<'_>,

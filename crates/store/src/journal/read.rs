@@ -75,8 +75,8 @@ struct ReadContents {
 }
 
 impl JournalReader {
-    /// Takes the next bytes. Call [`JournalReader::next`] until it gives nothing before you push more, so that the reader
-    /// never holds more than one entry and a piece.
+    /// Takes the next bytes. Call [`JournalReader::next`] until it gives nothing before you push more, so that the
+    /// reader never holds more than one entry and a piece.
     pub fn push(&mut self, bytes: &[u8]) {
         let taken = mem::take(&mut self.taken);
         self.searched = self.searched.saturating_sub(taken);
@@ -272,8 +272,8 @@ impl JournalReader {
 }
 
 impl EntryDraft {
-    /// Reads what a line says about a file: that it is gone, that its content is that of an earlier file of the entry, or
-    /// that the content follows.
+    /// Reads what a line says about a file: that it is gone, that its content is that of an earlier file of the entry,
+    /// or that the content follows.
     fn read_file(&mut self, line: &str) -> Result<Awaited, JournalFault> {
         let odd = || odd_line("a changed file, or an empty line", line);
         let (content, path) = match line.strip_prefix("D ") {

@@ -140,8 +140,8 @@ impl RecentCommits {
         read.map(|read| read.map(|(id, commit)| RecentCommit::new(id, commit.time, commit.message)))
     }
 
-    /// The commits after `after` up to `newest`, in parts to be read back; the oldest comes last. `None` if `after` is not
-    /// in the history. Reads from disk.
+    /// The commits after `after` up to `newest`, in parts to be read back; the oldest comes last. `None` if `after` is
+    /// not in the history. Reads from disk.
     pub fn stretches(&self, after: ObjectId, newest: ObjectId) -> Result<Option<Vec<Stretch>>, StoreError> {
         self.milestones.stretches(Some(after), newest)
     }
@@ -181,7 +181,8 @@ impl RecentCommits {
         self.append(missed);
     }
 
-    /// Keeps nothing of what was. A listener that goes on from there is told so, instead of being given commits with a gap.
+    /// Keeps nothing of what was. A listener that goes on from there is told so, instead of being given commits with a
+    /// gap.
     fn forget(&self, tip: ObjectId) {
         *lock(&self.is_filled) = true;
         let end = {
@@ -194,7 +195,8 @@ impl RecentCommits {
         self.end.send_replace(end);
     }
 
-    /// Reads back what came before the start, once. Not before the first question, so that a start does not wait for it.
+    /// Reads back what came before the start, once. Not before the first question, so that a start does not wait for
+    /// it.
     fn fill(&self) {
         let mut is_filled = lock(&self.is_filled);
         if *is_filled {

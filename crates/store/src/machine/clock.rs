@@ -1,4 +1,5 @@
-//! The server's clock, threads that end in time, their locks, and whether something failed lately. Tests put a fixed clock in its place.
+//! The server's clock, threads that end in time, their locks, and whether something failed lately. Tests put a fixed
+//! clock in its place.
 
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::sync::{atomic::AtomicU64, atomic::Ordering};
@@ -22,8 +23,8 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// The clock of this machine. Before 1970, which Git's commits cannot have, it stands still; from the year 10000 on,
-    /// which timestamps cannot have, as well (D50).
+    /// The clock of this machine. Before 1970, which Git's commits cannot have, it stands still; from the year 10000
+    /// on, which timestamps cannot have, as well (D50).
     pub fn system() -> Self {
         Self::new(|| {
             let since = since_1970().unwrap_or_default();
@@ -126,8 +127,8 @@ impl WriteFailure {
 /// Whether something could not be written the last time, and not long ago.
 #[derive(Debug, Default)]
 pub struct RecentFailure {
-    /// Twice the time of the failure in nanoseconds of our uptime, and one more if there was no room; 0 if the last time
-    /// went well.
+    /// Twice the time of the failure in nanoseconds of our uptime, and one more if there was no room; 0 if the last
+    /// time went well.
     failed_at: AtomicU64,
 }
 

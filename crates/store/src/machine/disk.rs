@@ -1,5 +1,6 @@
-//! Every step by which the store, the nonces and the log change the disk. Durability is an order of these steps, so they
-//! stand in one place, where a test can make each of them fail and `countersign-simulator` can lose what is not durable.
+//! Every step by which the store, the nonces and the log change the disk. Durability is an order of these steps, so
+//! they stand in one place, where a test can make each of them fail and `countersign-simulator` can lose what is not
+//! durable.
 
 use std::fs::{File, OpenOptions};
 use std::{fmt, fs, io, io::Write, os::unix::fs::FileExt as _, path::Path, path::PathBuf, sync::Arc};

@@ -7,8 +7,8 @@ use gix::{objs::Kind, odb::pack::cache::DecodeEntry};
 /// The most bytes that one copy instruction can hold.
 const MAX_COPY: usize = 0xff_ffff;
 const MAX_INSERT: usize = 0x7f;
-/// What is left between beginning and end is searched for lines of the base only where it is longer. Versions in a batch
-/// mostly differ in one place, and to search would cost more than it gains.
+/// What is left between beginning and end is searched for lines of the base only where it is longer. Versions in a
+/// batch mostly differ in one place, and to search would cost more than it gains.
 const MIN_SEARCHED: usize = 512;
 /// The shortest line that is looked for. Shorter ones are found where a run goes on: an instruction is as long as they
 /// are.

@@ -1,6 +1,7 @@
 //! Packs that were folded into another one. They stay, since a `git fsck` or `git clone` beside a running server lists
 //! the packs once, and fails where one of them is gone by the time its turn comes. To remove a few every now and then
-//! would spoil it for a program that has just listed them; so all go together, at the next start or when they become too many.
+//! would spoil it for a program that has just listed them; so all go together, at the next start or when they become
+//! too many.
 //!
 //! Beside the new pack lies a list, `pack-….folded`, of those that it took in. It takes effect with the new pack's
 //! own name. To lose it is harmless: what it named are packs with nothing new in them, which a later fold takes in.
@@ -87,8 +88,8 @@ impl Folded {
         self.lists.iter().take_while(is_old).count()
     }
 
-    /// How many of the lists, the oldest, have to go. Once it is too much, as many as may: the next time is far off then.
-    /// The newest stays, however large: a `git clone` may have listed its packs a moment ago.
+    /// How many of the lists, the oldest, have to go. Once it is too much, as many as may: the next time is far off
+    /// then. The newest stays, however large: a `git clone` may have listed its packs a moment ago.
     pub fn count_excess(&self, now: SystemTime, used: u64) -> usize {
         let packs: usize = self.lists.iter().map(|list| list.sources.len()).sum();
         let bytes: u64 = self.lists.iter().map(|list| list.bytes).sum();

@@ -20,11 +20,10 @@ const HEADER_BYTES: usize = 12;
 /// Git itself stops here, and breaks longer chains when it sends them.
 pub const MAX_CHAIN: usize = 50;
 /// What is written as it is: most commits, and most differences between versions of a directory or a set of signatures.
-/// They hardly get smaller, and to make the compressor ready for each would cost more than all else: with a bound of 192,
-/// a signature took 14 µs here instead of 1.6, for a tenth less on disk. Blobs are also read as
-/// they lie, and most are small: up to [`MAX_BYTES`] they are larger on disk, and several times as fast to read.
-/// Directories are mostly ids, which do not get smaller: where one block holds them, they lie as they are. Folding makes
-/// differences of most.
+/// They hardly get smaller, and to make the compressor ready for each would cost more than all else: with a bound of
+/// 192, a signature took 14 µs here instead of 1.6, for a tenth less on disk. Blobs are also read as they lie, and most
+/// are small: up to [`MAX_BYTES`] they are larger on disk, and several times as fast to read. Directories are mostly
+/// ids, which do not get smaller: where one block holds them, they lie as they are. Folding makes differences of most.
 pub const MAX_STORED: usize = 512;
 
 /// An object on its way into a pack.
@@ -240,8 +239,8 @@ pub(crate) fn list_packs(dir: &Path) -> Result<Vec<PathBuf>, DiskError> {
     Ok(indexes.map(|path| path.with_extension("")).collect())
 }
 
-// Content that lies in a pack as it is: a zlib stream of one block that is not compressed. Writing it costs a copy, and so
-// does reading it, since the pack is in memory wherever someone reads it.
+// Content that lies in a pack as it is: a zlib stream of one block that is not compressed. Writing it costs a copy, and
+// so does reading it, since the pack is in memory wherever someone reads it.
 
 /// The most bytes that one such block can hold.
 pub const MAX_BLOCK: usize = u16::MAX as usize;

@@ -15,8 +15,8 @@ pub const MAX_PACK: u64 = (1 << (u64::BITS - OFFSET_BITS)) - 2;
 const UNKNOWN: u64 = 0;
 const ELSEWHERE: u64 = u64::MAX;
 
-/// A note that any reader may correct. It is one word, so that no reader ever sees half of one; and it is never relied on
-/// beyond what it leads to: packs have numbers that are not used again.
+/// A note that any reader may correct. It is one word, so that no reader ever sees half of one; and it is never relied
+/// on beyond what it leads to: packs have numbers that are not used again.
 #[derive(Debug, Default)]
 pub struct Spot(AtomicU64);
 

@@ -46,8 +46,8 @@ impl NewCommit<'_> {
         self.text.clone()
     }
 
-    /// How much it adds to its pack at most, before packs are folded: new files, directories that it makes anew, and its own
-    /// text, none of them compressed.
+    /// How much it adds to its pack at most, before packs are folded: new files, directories that it makes anew, and
+    /// its own text, none of them compressed.
     pub(crate) fn stored_bytes(&self) -> u64 {
         let files = self.blobs.iter().map(|(_, _, bytes)| bytes.len());
         let objects = files.chain(self.tree_bytes.iter().copied()).chain([self.text.len()]);
@@ -75,8 +75,8 @@ impl Batch {
         let (root, trees) = edit::apply(&head.root, &edits)?;
         let text = commit_text(root.id, head.tip(), &change.recorded_message(), who);
         let tip = hash(Kind::Commit, &text).ok_or_else(|| StoreError::collision("the commit"))?;
-        // What the branch reaches is not written again: a file that stays or moves, and the signers file that lies beside
-        // every release of a project. No other object counts as there (D200): a crash may have left it, and then
+        // What the branch reaches is not written again: a file that stays or moves, and the signers file that lies
+        // beside every release of a project. No other object counts as there (D200): a crash may have left it, and then
         // `git gc` takes it away.
         let reached: HashSet<ObjectId> = edits.iter().filter_map(|(path, _)| head.root.file(path)).collect();
         let is_signers =
@@ -94,8 +94,8 @@ impl Batch {
         Ok(NewCommit { root, tip, blobs, trees, tree_bytes, text: text.into() })
     }
 
-    /// How much a directory takes: all of it, or the difference to its last version in the batch, of which every so many
-    /// are whole.
+    /// How much a directory takes: all of it, or the difference to its last version in the batch, of which every so
+    /// many are whole.
     fn tree_bytes(&self, tree: &EncodedTree) -> usize {
         let whole = tree.bytes.len();
         let is_difference = self.newest_trees.contains_key(&tree.path);

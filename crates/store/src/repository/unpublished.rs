@@ -1,14 +1,14 @@
 //! A pack that the branch does not reach yet. From before it has its name until the branch has moved, a file
-//! `pack-….keep` lies beside it (D200). Git leaves packs with such a file alone, so `git gc` beside us does not remove a
-//! pack whose commits it cannot see yet. And the file says from which commit to which the branch was to move. So a start
-//! that finds it knows whether it did, and removes the pack if not.
+//! `pack-….keep` lies beside it (D200). Git leaves packs with such a file alone, so `git gc` beside us does not remove
+//! a pack whose commits it cannot see yet. And the file says from which commit to which the branch was to move. So a
+//! start that finds it knows whether it did, and removes the pack if not.
 //!
 //! Git would leave the objects of such a pack out of a new one, and then the new one would lack what both have. So the
 //! repository's configuration tells it not to (`repack.packKeptObjects`), and the pack can go at any moment.
 //!
-//! The file is not synced by itself, since that would cost every change as much as its pack does. Its name is durable with the
-//! pack's. After a power cut it may be cut off: then it goes, and the pack stays. If nothing is left of it, it is taken for an
-//! operator's. Neither does harm: an object counts as there only if the branch reaches it.
+//! The file is not synced by itself, since that would cost every change as much as its pack does. Its name is durable
+//! with the pack's. After a power cut it may be cut off: then it goes, and the pack stays. If nothing is left of it, it
+//! is taken for an operator's. Neither does harm: an object counts as there only if the branch reaches it.
 
 use std::{fs, io::Write as _, path::Path, path::PathBuf};
 
@@ -49,8 +49,8 @@ impl UnpublishedPack {
         disk.remove(&self.stem.with_extension(ENDING))
     }
 
-    /// The branch has not moved, and the pack may be on disk in part. The mark goes last: a crash on the way leaves what
-    /// the next start removes.
+    /// The branch has not moved, and the pack may be on disk in part. The mark goes last: a crash on the way leaves
+    /// what the next start removes.
     pub(crate) fn remove(&self, disk: &Disk) -> Result<(), DiskError> {
         let dir = self.stem.parent().expect("a pack lies in a directory");
         // It may name the pack; Git does without it.

@@ -58,8 +58,8 @@ impl PathTable {
         Mark::of(&self.key, path).find_in(table)
     }
 
-    /// The active signers file of the deepest directory that has one, of those that lead to `path` and `path` itself; an
-    /// error where only looking through all of them would tell.
+    /// The active signers file of the deepest directory that has one, of those that lead to `path` and `path` itself;
+    /// an error where only looking through all of them would tell.
     pub fn find_nearest_signers(&self, path: &RepoPath) -> Result<Option<&TableEntry>, Far> {
         Ok(self.find_nearest(path)?.map(|(_, entry)| entry))
     }

@@ -1,6 +1,6 @@
 //! Folding packs. Every batch leaves a pack, and every pack costs each reader a look; so many small ones become one
-//! larger one, in the background. Each batch also leaves a whole copy of every directory that it touched. Here they come
-//! together, and all but a few become differences: without that, wide directories would fill the disk.
+//! larger one, in the background. Each batch also leaves a whole copy of every directory that it touched. Here they
+//! come together, and all but a few become differences: without that, wide directories would fill the disk.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
@@ -177,9 +177,9 @@ fn tier(bytes: u64) -> u32 {
 }
 
 /// Writes one pack with all objects of `sources`, each once. Most compressed data is copied as it is; only the distance
-/// from a difference to its base is written anew, since entries that occur twice are left out. Whole copies of a directory
-/// or a larger file become differences to the version before. An object's base lies in the same source or an earlier one:
-/// it always comes before.
+/// from a difference to its base is written anew, since entries that occur twice are left out. Whole copies of a
+/// directory or a larger file become differences to the version before. An object's base lies in the same source or an
+/// earlier one: it always comes before.
 pub fn concatenate(
     sources: &[Arc<Pack>],
     out: &mut dyn Write,
@@ -333,8 +333,8 @@ fn damaged(pack: &Pack) -> io::Error {
 /// What is remembered of all versions together.
 pub const MAX_VERSION_BYTES: usize = 32 << 20;
 const ID_BYTES: usize = 20;
-/// A signature or a digest is on a line of such a length, and no other file has the same. A key alone makes a shorter one:
-/// all files that the same people signed have these.
+/// A signature or a digest is on a line of such a length, and no other file has the same. A key alone makes a shorter
+/// one: all files that the same people signed have these.
 const LONG_LINE: usize = 80;
 
 /// The newest version of each directory and file that came by.
@@ -357,8 +357,8 @@ pub struct Version {
 }
 
 impl Versions {
-    /// The entry of an object, which will be at `place`, as a difference to the version before. Upon it there will be as
-    /// many differences as `height` says. Where versions are not known as such, nothing is lost but the saving.
+    /// The entry of an object, which will be at `place`, as a difference to the version before. Upon it there will be
+    /// as many differences as `height` says. Where versions are not known as such, nothing is lost but the saving.
     pub fn shorten(&mut self, kind: Kind, content: Vec<u8>, offset: u64, height: usize) -> Option<Vec<u8>> {
         let likeness = (kind, self.likeness(kind, &content)?);
         if self.bytes > MAX_VERSION_BYTES {
@@ -377,9 +377,9 @@ impl Versions {
         bytes
     }
 
-    /// What versions of one thing have in common, and different things have not: one of the entries of a directory, or one of
-    /// the long lines of a file, chosen by chance from all of them. Another one more, wherever it stands, seldom becomes the
-    /// chosen one, and strangers do not know which one it is.
+    /// What versions of one thing have in common, and different things have not: one of the entries of a directory, or
+    /// one of the long lines of a file, chosen by chance from all of them. Another one more, wherever it stands, seldom
+    /// becomes the chosen one, and strangers do not know which one it is.
     fn likeness(&self, kind: Kind, content: &[u8]) -> Option<u64> {
         match kind {
             Kind::Tree => entries(content).map(|entry| self.hasher.hash_one(entry)).min(),

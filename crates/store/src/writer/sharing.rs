@@ -1,4 +1,5 @@
-//! A node among others: its batches count once they are in the order that all share, and it repeats those of the others.
+//! A node among others: its batches count once they are in the order that all share, and it repeats those of the
+//! others.
 
 use std::{collections::HashSet, iter, mem};
 
@@ -89,8 +90,8 @@ impl Writer {
         }
     }
 
-    /// Repeats what other nodes have put into the order. A batch that the rules do not give is passed over (D195). What no
-    /// node writes stops this node, until the database gives something else.
+    /// Repeats what other nodes have put into the order. A batch that the rules do not give is passed over (D195). What
+    /// no node writes stops this node, until the database gives something else.
     pub(crate) fn catch_up(&mut self) -> Result<(), StoreError> {
         let caught_up = self.try_catch_up();
         let halted = self.shared.halted.load_full();
@@ -143,9 +144,9 @@ impl Writer {
         }
     }
 
-    /// Publishes a batch that continues this node's newest commit, if the rules give it. A batch that they do not give is
-    /// passed over as a whole, and so is what continues it: every node that is right does the same, because the rules
-    /// depend on nothing but the commits before. Everything else is nothing that a node writes.
+    /// Publishes a batch that continues this node's newest commit, if the rules give it. A batch that they do not give
+    /// is passed over as a whole, and so is what continues it: every node that is right does the same, because the
+    /// rules depend on nothing but the commits before. Everything else is nothing that a node writes.
     fn judge(&mut self, ordered: &OrderedBatch) -> Result<(), StoreError> {
         let (entries, tip) = (read_entries(&ordered.batch)?, self.repository.tip);
         let base = ordered.batch.base;
@@ -329,8 +330,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Appends again what the database has lost, as after a failover to a standby that lagged behind. Used nonces are lost
-    /// with it.
+    /// Appends again what the database has lost, as after a failover to a standby that lagged behind. Used nonces are
+    /// lost with it.
     fn give_back(
         &mut self,
         common: ObjectId,
@@ -364,8 +365,8 @@ impl Writer {
             return Ok(());
         }
         between.reverse();
-        // With the same ends as before if this node knows them, and else with others: what counts is that there are as many
-        // as are missing, and that the last one ends where the next batch begins.
+        // With the same ends as before if this node knows them, and else with others: what counts is that there are as
+        // many as are missing, and that the last one ends where the next batch begins.
         let known = between.iter().filter(|commit| sharing.sequencer.ends_with(commit)).copied();
         let known: HashSet<ObjectId> = known.chain([end]).collect();
         let even = (1..=missing).map(|number| between[between.len() * number / missing - 1]).collect();
@@ -390,8 +391,8 @@ impl Writer {
         export.ok_or_else(|| StoreError::corrupt(common, "it is not in the history"))
     }
 
-    /// Appends the commits after `common` up to `end` in batches with these ends. What the rules do not give is never given
-    /// back: a forged commit would spread.
+    /// Appends the commits after `common` up to `end` in batches with these ends. What the rules do not give is never
+    /// given back: a forged commit would spread.
     fn give_range(
         &mut self,
         common: ObjectId,

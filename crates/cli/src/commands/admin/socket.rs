@@ -119,8 +119,8 @@ pub(super) fn find_data_dir(files: FileArgs) -> Result<(GivenSettings, PathBuf),
 
 // The owner of a data directory. Files of root, or of another user, would stop a server that cannot read them.
 
-/// The server made its repository, so it runs as the repository's owner. Before there is one, the directory's owner counts.
-/// A directory that is missing will be the caller's.
+/// The server made its repository, so it runs as the repository's owner. Before there is one, the directory's owner
+/// counts. A directory that is missing will be the caller's.
 pub(super) fn refuse_other_user(data_dir: &Path) -> Result<(), CliError> {
     let repository = DataDir::repository_at(data_dir);
     let dir = if repository.exists() { &repository } else { data_dir };

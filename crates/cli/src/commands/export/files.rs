@@ -37,7 +37,8 @@ impl ExportedFile {
     }
 }
 
-/// Checks that the directory can be written to, before anything is asked of a server. `force`: files in it can be replaced.
+/// Checks that the directory can be written to, before anything is asked of a server. `force`: files in it can be
+/// replaced.
 pub(super) fn check_free(dir: &Path, force: bool) -> Result<(), CliError> {
     refuse_link(dir)?;
     let is_free = is_free(dir).map_err(|error| CliError::file("used as a directory", dir, error))?;

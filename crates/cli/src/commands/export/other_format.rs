@@ -1,5 +1,5 @@
-//! The formats of exports: signatures on `SHA256SUMS` for minisign, ssh-keygen, OpenPGP programs and openssl, each with its
-//! script.
+//! The formats of exports: signatures on `SHA256SUMS` for minisign, ssh-keygen, OpenPGP programs and openssl, each with
+//! its script.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,8 +59,8 @@ pub(super) struct LeftOut {
 }
 
 impl Export {
-    /// Signatures on `SHA256SUMS`, which comes first. The tools read their files leniently, so the script has the digest of every
-    /// file that was exported.
+    /// Signatures on `SHA256SUMS`, which comes first. The tools read their files leniently, so the script has the
+    /// digest of every file that was exported.
     fn on_sums(
         release: &ExportedRelease<'_>,
         signatures: &BTreeMap<PublicKey, String>,
@@ -133,8 +133,8 @@ impl Export {
         Ok(Self::on_sums(release, &signatures, files, script))
     }
 
-    /// `--for openpgp`: signatures on `SHA256SUMS`, and on files by themselves, as sqv and gpgv read them. A keyring has the keys
-    /// of those who signed, since only they have made a certificate.
+    /// `--for openpgp`: signatures on `SHA256SUMS`, and on files by themselves, as sqv and gpgv read them. A keyring
+    /// has the keys of those who signed, since only they have made a certificate.
     pub(super) fn for_openpgp(shown: &Shown, release: &ExportedRelease<'_>) -> Result<Self, CliError> {
         let signatures = find_signatures(shown, release, OtherFormat::Openpgp)?;
         let sums = release.sums();
@@ -226,8 +226,8 @@ impl Export {
     }
 }
 
-/// Adds `FILE.asc` for each file that enough signers have signed by itself (D254). They must have signed one digest: without
-/// the content no one can say here which of two is right.
+/// Adds `FILE.asc` for each file that enough signers have signed by itself (D254). They must have signed one digest:
+/// without the content no one can say here which of two is right.
 fn add_openpgp_files(
     release: &ExportedRelease<'_>,
     signed: &BTreeMap<PublicKey, OpenpgpSignatures>,
@@ -279,8 +279,8 @@ fn add_openpgp_files(
     left_out
 }
 
-/// Whether a name can stand in a script as it is, and beside a command. A shell replaces `~` at the beginning of a word, and
-/// programs take `-` there for an option.
+/// Whether a name can stand in a script as it is, and beside a command. A shell replaces `~` at the beginning of a
+/// word, and programs take `-` there for an option.
 fn is_plain(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._/:@+~".contains(&byte))
         && !name.starts_with(['~', '-'])

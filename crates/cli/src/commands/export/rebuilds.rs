@@ -34,8 +34,8 @@ pub(super) struct ExportedBuilder<'a> {
 }
 
 impl<'a> ExportedRebuilds<'a> {
-    /// Finds the statements that verify. JSON can write a digest with escapes, and a shell script looks for the digest as it is.
-    /// So a builder who writes like that is left out, and the others count without it.
+    /// Finds the statements that verify. JSON can write a digest with escapes, and a shell script looks for the digest
+    /// as it is. So a builder who writes like that is left out, and the others count without it.
     pub(super) fn find(artifact: &'a VerifiedArtifact, evidence: &'a Evidence) -> Option<Self> {
         let reproduction = artifact.reproduction.as_ref()?;
         let listed =
@@ -128,7 +128,8 @@ impl<'a> ExportedRebuilds<'a> {
         lines
     }
 
-    /// The digests of a file in the index, each with the ids of those who state it. One who states both stands behind the first.
+    /// The digests of a file in the index, each with the ids of those who state it. One who states both stands behind
+    /// the first.
     fn spell_counted(&self, name: &AssetName, counted: &[&ExportedBuilder<'_>]) -> String {
         let digests = digests_of(self.artifact, name);
         let mut text = String::new();

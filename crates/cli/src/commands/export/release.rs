@@ -135,10 +135,11 @@ pub(super) struct ToolScript<'a> {
 }
 
 impl ToolScript<'_> {
-    /// Renders the script. `check` names the function that checks a signature of the signer, if there is one. The script has no
-    /// time in it, so another export gives the same script until a revocation begins or a builder adds a statement. Text from
-    /// outside stands in comments alone, where line breaks and control characters are escaped, so that it cannot leave its
-    /// line. Only hexadecimal digits, base64, numbers, our own ids, and names in percent code are code.
+    /// Renders the script. `check` names the function that checks a signature of the signer, if there is one. The
+    /// script has no time in it, so another export gives the same script until a revocation begins or a builder adds a
+    /// statement. Text from outside stands in comments alone, where line breaks and control characters are escaped, so
+    /// that it cannot leave its line. Only hexadecimal digits, base64, numbers, our own ids, and names in percent code
+    /// are code.
     pub(super) fn render(
         &self,
         release: &ExportedRelease<'_>,
@@ -187,7 +188,8 @@ impl ToolScript<'_> {
 }
 
 /// A script that runs whole or not at all: one command from its second line to its last letter. A shell reads all of it
-/// before it runs anything, so each beginning of it is an error (D225). Nothing stands behind the brace, not even a line end.
+/// before it runs anything, so each beginning of it is an error (D225). Nothing stands behind the brace, not even a
+/// line end.
 fn enclose(commands: &str) -> String {
     format!(
         "#!/bin/sh\n{{ # Half of this script is an error, which the shell tells before it runs anything.\n{commands}exit 0\n}}"

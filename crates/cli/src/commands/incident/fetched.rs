@@ -1,5 +1,5 @@
-//! What a server shows of the projects that list or listed the keys. A client cannot fetch everything that a server has, so
-//! it asks for what concerns the keys, within a bound.
+//! What a server shows of the projects that list or listed the keys. A client cannot fetch everything that a server
+//! has, so it asks for what concerns the keys, within a bound.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -89,8 +89,8 @@ impl Fetched {
         Ok((scratch, findings))
     }
 
-    /// What one server has. `anywhere`: in whichever project. What cannot be read of a project or release does not keep the
-    /// others from being read.
+    /// What one server has. `anywhere`: in whichever project. What cannot be read of a project or release does not keep
+    /// the others from being read.
     async fn ask(&mut self, client: &ServerClient, anywhere: bool) -> Result<(), CliError> {
         // A mirror that does not have everything yet would say that the keys signed nothing.
         if let Err(error) = client.check_ready().await {
@@ -148,8 +148,8 @@ impl Fetched {
     }
 
     /// The releases of one project: those that the keys signed or whose revocation they began or can join, those that
-    /// collect, and those that are revoked. No list of a server says which releases builders rebuilt, so for their keys it
-    /// is all.
+    /// collect, and those that are revoked. No list of a server says which releases builders rebuilt, so for their keys
+    /// it is all.
     async fn fetch_releases(
         &mut self,
         client: &ServerClient,
@@ -235,8 +235,8 @@ impl Fetched {
         .await
     }
 
-    /// What is on the pages of a list, until there is no more, or enough was found. `ask` gives what is on the page after a
-    /// path, the last path on it, and whether there are more pages.
+    /// What is on the pages of a list, until there is no more, or enough was found. `ask` gives what is on the page
+    /// after a path, the last path on it, and whether there are more pages.
     async fn read_pages<T>(
         &mut self,
         ask: impl AsyncFn(Option<&str>) -> Result<(Vec<T>, Option<String>, bool), CliError>,
@@ -285,8 +285,8 @@ pub(super) struct Findings {
     pub(super) faults: Vec<IncidentFault>,
     /// The server has more than was asked for.
     pub(super) is_cut: bool,
-    /// Servers that say themselves that they are not ready, such as mirrors that do not have everything, and what could not
-    /// be fetched.
+    /// Servers that say themselves that they are not ready, such as mirrors that do not have everything, and what could
+    /// not be fetched.
     pub(super) unread: Vec<String>,
     /// The projects that this computer knows or the user named.
     known: BTreeSet<RepoPath>,

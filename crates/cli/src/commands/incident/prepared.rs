@@ -1,5 +1,5 @@
-//! What to do about it, for review: new signers files, revocations to sign, and the commands in order (D144). Nothing is
-//! changed here.
+//! What to do about it, for review: new signers files, revocations to sign, and the commands in order (D144). Nothing
+//! is changed here.
 
 use std::{collections::BTreeSet, fs, path::Path, path::PathBuf};
 
@@ -383,7 +383,8 @@ impl<S: Snapshot> Planner<'_, S> {
                 Ok(begun) if begun.signed.iter().any(|key| counts(key) && !self.keys.contains(key)) => {
                     request = joined;
                 }
-                // One that only the named keys began says what a thief says. The server lets go of it with the rotation.
+                // One that only the named keys began says what a thief says. The server lets go of it with the
+                // rotation.
                 Ok(begun) => replaces = begun.signed.iter().any(counts),
                 Err(_) => {}
             }

@@ -1,5 +1,5 @@
-//! A log that lies about the state (D214): the evidence is made, kept in a file, and checked by anyone who gets it. Whether
-//! enough witnesses have seen the log.
+//! A log that lies about the state (D214): the evidence is made, kept in a file, and checked by anyone who gets it.
+//! Whether enough witnesses have seen the log.
 
 use std::{collections::BTreeMap, path::Path, path::PathBuf, sync::Arc};
 

@@ -1,5 +1,5 @@
-//! New commits of a log: their leaves must give the root of the checkpoint, the journal must be what the leaves say, and
-//! the state that the journal gives must be the one that they have.
+//! New commits of a log: their leaves must give the root of the checkpoint, the journal must be what the leaves say,
+//! and the state that the journal gives must be the one that they have.
 
 use countersign_core::documents::{history::Agreement, layout, layout::Signable};
 use countersign_core::documents::{signers::SignersFile, statement::Veto};
@@ -184,7 +184,8 @@ impl Watching {
     }
 }
 
-/// What a file says that a commit writes, if it is no signers file in force; and about which index or pending signers file.
+/// What a file says that a commit writes, if it is no signers file in force; and about which index or pending signers
+/// file.
 fn find_change(path: &RepoPath, content: &[u8]) -> Option<(ChangeKind, RepoPath)> {
     let reason = || Veto::parse(content).ok().map(|veto| veto.veto);
     if path.file_name() == wire::VETO_FILE {

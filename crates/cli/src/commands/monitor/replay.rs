@@ -185,7 +185,8 @@ impl StateReplay {
         Ok(wanted.map(|record| (record.key(), record)).collect())
     }
 
-    /// What the file says, as far as it counts. A line that cannot be read ends it, and a file that is too short has none.
+    /// What the file says, as far as it counts. A line that cannot be read ends it, and a file that is too short has
+    /// none.
     fn lines(&self) -> io::Result<impl Iterator<Item = Vec<u8>> + use<>> {
         let file = File::open(self.path())?;
         let bytes = self.written.bytes;

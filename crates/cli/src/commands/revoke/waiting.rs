@@ -25,8 +25,8 @@ pub(super) struct Aftermath {
     pub(super) log: Value,
 }
 
-/// What the log shows once enough witnesses have seen the revocation, and when the last proof of the state before it can be
-/// from. Before that, what is missing.
+/// What the log shows once enough witnesses have seen the revocation, and when the last proof of the state before it
+/// can be from. Before that, what is missing.
 type Witnessing = Result<(Freshness, Timestamp), String>;
 
 pub(super) async fn wait(
@@ -160,7 +160,8 @@ fn aftermath(max_age: Duration, freshness: &Freshness, latest: Timestamp) -> Res
     Ok(Aftermath { text, log })
 }
 
-/// The minute that begins next, or this one if it has just begun: what is shown without its seconds must not be too early.
+/// The minute that begins next, or this one if it has just begun: what is shown without its seconds must not be too
+/// early.
 fn next_minute(time: Timestamp) -> Timestamp {
     let seconds = time.unix_seconds();
     let rest = 60 - seconds.rem_euclid(60);

@@ -167,8 +167,8 @@ impl Signing<'_> {
         .with_detail("comparison", compared.json()))
     }
 
-    /// Refuses --also for a release that asks for no signature of yours, as `why` says: one for another program is made in
-    /// the same act as your own (D102). `stored`: those that you made before, if a server says which there are.
+    /// Refuses --also for a release that asks for no signature of yours, as `why` says: one for another program is made
+    /// in the same act as your own (D102). `stored`: those that you made before, if a server says which there are.
     pub(super) fn check_formats(
         &self,
         why: &str,
@@ -304,7 +304,8 @@ fn check_trust(to_sign: &ToSign, network: Network) -> Result<(), CliError> {
                 None => Ok(()),
             }
         }
-        // A copy from before the registration shows it like this, and so does someone who wants the project to begin anew.
+        // A copy from before the registration shows it like this, and so does someone who wants the project to begin
+        // anew.
         None if store.projects.contains_key(to_sign.project()) => Err(proof::behind(format!(
             "{} is shown as a new project, but this computer knows its signers already; nothing is signed",
             to_sign.project()
@@ -316,9 +317,9 @@ fn check_trust(to_sign: &ToSign, network: Network) -> Result<(), CliError> {
 // Signatures for other programs, made in the same act (D100–D102).
 
 impl Signing<'_> {
-    /// The formats to sign a release in: what the signers file in force asks for, and what --also names. Signers files are
-    /// signed in no other format, and a FIDO key signs in few. The number says how many of the signer's own files OpenPGP
-    /// signs by themselves: all of them, or none if there are too many (D254).
+    /// The formats to sign a release in: what the signers file in force asks for, and what --also names. Signers files
+    /// are signed in no other format, and a FIDO key signs in few. The number says how many of the signer's own files
+    /// OpenPGP signs by themselves: all of them, or none if there are too many (D254).
     fn choose_formats(
         &self,
         to_sign: &ToSign,

@@ -71,8 +71,8 @@ pub(crate) async fn run(session: &Session, args: &SignersHistoryArgs) -> Result<
     session.output.answer(&format!("{}\n{trust}", describe(&chain)), &value)
 }
 
-/// The state of the release or the project at a path. A release that was withdrawn from the directory of a project does not
-/// hide the project.
+/// The state of the release or the project at a path. A release that was withdrawn from the directory of a project does
+/// not hide the project.
 async fn find_state(client: &ServerClient, path: &RepoPath) -> Result<Shown, CliError> {
     let shown = client.state_at(path).await?;
     match shown.subject() {
@@ -83,8 +83,8 @@ async fn find_state(client: &ServerClient, path: &RepoPath) -> Result<Shown, Cli
     }
 }
 
-/// A complete index with the history up to the signers file that governs it, or the signers file in force with the whole
-/// history. `None` if there is neither.
+/// A complete index with the history up to the signers file that governs it, or the signers file in force with the
+/// whole history. `None` if there is neither.
 fn find_history(asked: &RepoPath, shown: &Shown) -> Option<(RepoPath, History)> {
     let is_proposal = matches!(layout::signable(asked), Some(Signable::PendingSigners { .. }));
     let mut history = shown.history().clone();

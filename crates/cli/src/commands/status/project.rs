@@ -165,7 +165,8 @@ fn role_label(role: Role) -> &'static str {
     }
 }
 
-/// Lists the groups of each role that the file lists, and the registrars. A role that is not listed follows from the others.
+/// Lists the groups of each role that the file lists, and the registrars. A role that is not listed follows from the
+/// others.
 fn describe_signers(file: &SignersFile, people: &People<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     let list = |signers: &[Signer]| -> Vec<String> {

@@ -1,4 +1,5 @@
-//! D24, D29: how much a checksums file may say. How it is read is in the tests of forge, what is answered in `tests/scenarios`.
+//! D24, D29: how much a checksums file may say. How it is read is in the tests of forge, what is answered in
+//! `tests/scenarios`.
 
 use countersign_core::values::bounds::INDEX_BYTES;
 

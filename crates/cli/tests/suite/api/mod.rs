@@ -1,4 +1,5 @@
-//! The routes of the specification. What each takes and answers is in `tests/scenarios`; here is what needs more than a line.
+//! The routes of the specification. What each takes and answers is in `tests/scenarios`; here is what needs more than a
+//! line.
 
 mod checksums;
 mod histories;

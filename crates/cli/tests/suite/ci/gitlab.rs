@@ -45,8 +45,8 @@ fn filled(node: &Value, value: &dyn Fn(&str) -> String) -> Value {
     }
 }
 
-/// Runs a job as GitLab's runner does. `dotenv`: what jobs before it have handed over, and then this one. That beats the
-/// variables of the job and those of GitLab itself, except where the job depends on no other.
+/// Runs a job as GitLab's runner does. `dotenv`: what jobs before it have handed over, and then this one. That beats
+/// the variables of the job and those of GitLab itself, except where the job depends on no other.
 #[track_caller]
 pub(super) fn run_job(runner: &Runner, job: &Value, dotenv: &mut BTreeMap<String, String>) -> StepEnd {
     let mut env = BTreeMap::new();

@@ -1,4 +1,5 @@
-//! What CI systems run: our scripts, actions and templates, by stand-ins for the runners, against a real server (D107–D109).
+//! What CI systems run: our scripts, actions and templates, by stand-ins for the runners, against a real server
+//! (D107–D109).
 
 use countersign_core::values::digest::Sha512;
 use serde_json::json;

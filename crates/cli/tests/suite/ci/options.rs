@@ -1,4 +1,5 @@
-//! What jobs have: `--if-needed` of the client (D107), and the form of the scripts. `--outputs` is in `client_jobs.txt`.
+//! What jobs have: `--if-needed` of the client (D107), and the form of the scripts. `--outputs` is in
+//! `client_jobs.txt`.
 
 use std::process::Command;
 

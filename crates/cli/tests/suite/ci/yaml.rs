@@ -1,4 +1,5 @@
-//! The part of YAML that our files use: maps, lists, plain and quoted scalars, blocks and comments. Anything else is a mistake.
+//! The part of YAML that our files use: maps, lists, plain and quoted scalars, blocks and comments. Anything else is a
+//! mistake.
 
 use serde_json::{Map, Value};
 

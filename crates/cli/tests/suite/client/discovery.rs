@@ -1,4 +1,5 @@
-//! A newcomer has the program and a URL: the project's own signers file says whom to ask. More is text (`client_servers.txt`).
+//! A newcomer has the program and a URL: the project's own signers file says whom to ask. More is text
+//! (`client_servers.txt`).
 
 use std::{io::ErrorKind, net::TcpListener};
 

@@ -1,5 +1,5 @@
-//! Changes that land between two requests of a command (D232): what it says is true of one moment, and no server is accused of
-//! what only the time between two requests explains (D234).
+//! Changes that land between two requests of a command (D232): what it says is true of one moment, and no server is
+//! accused of what only the time between two requests explains (D234).
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ const ACCUSATIONS: [&str; 9] = [
     "lies", "broken", "rewrites", "PAST", "HIDES", "CONTRADICTS", "tampered", "not who revoked it", "Invalid",
 ];
 
-/// Alice, bob and carol, two of whom sign; 1.0 is complete, 2.0 has one signature, and the client asks through a server that
-/// can wait for a change.
+/// Alice, bob and carol, two of whom sign; 1.0 is complete, 2.0 has one signature, and the client asks through a server
+/// that can wait for a change.
 struct Moment {
     world: Arc<World>,
     between: HostileServer,
@@ -113,7 +113,8 @@ fn commands(world: &World) -> Vec<Command> {
     ]
 }
 
-/// Runs a command through the server in between, on a computer of its own. It accuses no one, and asks no more than it must.
+/// Runs a command through the server in between, on a computer of its own. It accuses no one, and asks no more than it
+/// must.
 #[track_caller]
 fn run(moment: &Moment, command: &Command, told: &str) {
     let Command { args, by, codes } = command;

@@ -1,5 +1,5 @@
-//! A command over several things goes through all of them, and reports each (D218), also over a connection that breaks. The
-//! rest is text (`client_several.txt`).
+//! A command over several things goes through all of them, and reports each (D218), also over a connection that breaks.
+//! The rest is text (`client_several.txt`).
 
 use serde_json::{Value, json};
 

@@ -49,7 +49,8 @@ fn begin(computer: &Computer, files: &FileServer, signers: &SignersFile, args: &
     (child, keeper)
 }
 
-/// Both find that this computer has not accepted the project yet. Only one of two pasts can become the one that it knows.
+/// Both find that this computer has not accepted the project yet. Only one of two pasts can become the one that it
+/// knows.
 #[test]
 fn two_first_downloads_at_once_do_not_accept_two_pasts() {
     let (World { server, files }, url, digest) = released();

@@ -54,8 +54,8 @@ impl Scene {
         }
     }
 
-    /// Puts a commit into the order that no decision gives, on top of the newest one, as a node of this name would. Gives
-    /// its id, and the server that has it.
+    /// Puts a commit into the order that no decision gives, on top of the newest one, as a node of this name would.
+    /// Gives its id, and the server that has it.
     fn share_forged(&self, name: &str) -> (String, TestServer) {
         let base = self.cluster.head(0);
         let mut forger = self.cluster.node(0).clone_mirror();

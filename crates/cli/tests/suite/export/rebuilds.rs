@@ -1,4 +1,5 @@
-//! What the script for openssl says of builders: it checks what each states, and one of them never breaks it (D259–D262).
+//! What the script for openssl says of builders: it checks what each states, and one of them never breaks it
+//! (D259–D262).
 
 use std::{fs, path::Path};
 

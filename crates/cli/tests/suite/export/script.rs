@@ -119,8 +119,8 @@ fn openpgp_programs_verify_and_count() {
     }
 }
 
-/// Our own signature is one that signify makes: of the 64 bytes of the digest as a file. So is minisign's legacy kind, which
-/// is why that is refused.
+/// Our own signature is one that signify makes: of the 64 bytes of the digest as a file. So is minisign's legacy kind,
+/// which is why that is refused.
 #[test]
 fn signify_verifies_our_own_signature_over_the_bytes_of_the_digest() {
     if !installed("signify-openbsd") {

@@ -124,7 +124,8 @@ fn a_client_that_disconnects_does_not_lose_the_work_and_a_retry_joins() {
             keeper.open();
             retry.join().unwrap()
         });
-        // Registered already, or registered now: the texts leave it open whether a registration needs a waiter to be stored.
+        // Registered already, or registered now: the texts leave it open whether a registration needs a waiter to be
+        // stored.
         assert!(retry.status == 200 || !retries_early && retry.status == 409, "{}", retry.text());
         assert!(forge.world.exists(&forge.forge.index_path(REPOSITORY, TAG)));
         assert_eq!(asset_requests(&forge), 1, "{:?}", forge.forge.targets());

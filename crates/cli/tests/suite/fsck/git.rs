@@ -1,5 +1,5 @@
-//! `countersign fsck`: tampering with the commits themselves. That any change beside what the rules give is found is proven
-//! for every commit in the store's own suite (`audit/replay`).
+//! `countersign fsck`: tampering with the commits themselves. That any change beside what the rules give is found is
+//! proven for every commit in the store's own suite (`audit/replay`).
 
 use crate::support::fsck::assert_found;
 

@@ -85,8 +85,8 @@ fn a_check_goes_on_from_any_commit_that_was_checked_before() {
     }
 }
 
-/// The limit of any check that has only the repository: an attacker who can rewrite all of it can leave out what nothing that
-/// came later depends on.
+/// The limit of any check that has only the repository: an attacker who can rewrite all of it can leave out what
+/// nothing that came later depends on.
 #[test]
 fn a_revocation_that_was_left_out_of_the_history_is_missed_by_those_who_checked_it_before() {
     let past = past();

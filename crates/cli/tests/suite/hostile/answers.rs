@@ -11,8 +11,8 @@ use crate::support::{
     waiting::wait_until,
 };
 
-/// Each answer, in the place of the state that a download asks for, ends it with one of these exit codes. Many downloads try again
-/// after a while, so all go on at the same time.
+/// Each answer, in the place of the state that a download asks for, ends it with one of these exit codes. Many
+/// downloads try again after a while, so all go on at the same time.
 fn assert_ends(scene: &Scene, lies: &[(&str, Lie)], codes: &[i32]) {
     let (url, target) = (&scene.url("2.0"), &format!("/v1/state/{}", scene.index("2.0")));
     thread::scope(|scope| {

@@ -1,5 +1,5 @@
-//! What keys touched, told by a mirror as by a server, and beside what strangers do. The rest is text (`client_incident.txt`,
-//! `client_plan.txt`).
+//! What keys touched, told by a mirror as by a server, and beside what strangers do. The rest is text
+//! (`client_incident.txt`, `client_plan.txt`).
 
 use serde_json::json;
 

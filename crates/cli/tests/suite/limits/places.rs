@@ -1,5 +1,5 @@
-//! D46: turns to fetch, listeners and large bodies are shared. A few addresses with any number of keys take none of them
-//! away from others.
+//! D46: turns to fetch, listeners and large bodies are shared. A few addresses with any number of keys take none of
+//! them away from others.
 
 use std::{net::SocketAddr, thread::ScopedJoinHandle};
 

@@ -1,5 +1,5 @@
-//! Proofs survive the outage of the origin: the client takes them from any server that the signers file names (D268), and
-//! believes none of them.
+//! Proofs survive the outage of the origin: the client takes them from any server that the signers file names (D268),
+//! and believes none of them.
 
 use countersign_core::proof::bundle::Staple;
 use countersign_testing::assert_mentions;

@@ -1,5 +1,5 @@
-//! `POST /v1/withdraw` and `POST /v1/object`: what cannot be replayed, who wins a race, and what events, mirrors and `fsck`
-//! repeat of it.
+//! `POST /v1/withdraw` and `POST /v1/object`: what cannot be replayed, who wins a race, and what events, mirrors and
+//! `fsck` repeat of it.
 
 use std::thread;
 

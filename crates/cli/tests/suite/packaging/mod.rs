@@ -1,5 +1,5 @@
-//! How Countersign itself is packaged, released and installed (D113–D115). The scripts run as their users run them, with a
-//! small stand-in for the program, so that there is little to compress.
+//! How Countersign itself is packaged, released and installed (D113–D115). The scripts run as their users run them,
+//! with a small stand-in for the program, so that there is little to compress.
 
 use std::path::{Path, PathBuf};
 use std::{fs, os::unix::fs::PermissionsExt as _, process::Command, process::Stdio};

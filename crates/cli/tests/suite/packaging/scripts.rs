@@ -81,7 +81,8 @@ fn the_packaged_unit_and_configuration_fit_together() {
     // No stranger reaches a server that no one has configured.
     assert!(config.contains("\nlisten = \"127.0.0.1:"), "{config}");
     let dir = tempfile::TempDir::new().unwrap();
-    // Another server can have the port of the configuration, such as the one of the README. If it is free, it is taken here.
+    // Another server can have the port of the configuration, such as the one of the README. If it is free, it is taken
+    // here.
     let _taken = TcpListener::bind("127.0.0.1:3000");
     let mut check = Command::new(env!("CARGO_BIN_EXE_countersign"));
     check.args(["serve", "--check", "--config"]).arg(packaging("countersign.toml"));

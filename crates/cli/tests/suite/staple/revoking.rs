@@ -53,7 +53,8 @@ fn revoke_waits_for_witnesses_and_says_until_when_the_old_state_can_be_shown() {
     let said = end(child).ok();
     let said = said.says(&["Revoked", "by 3 of 4 witnesses", "Waiting for witnesses"]);
     said.says(&["No one with a maximum age of 1 day accepts this release after "]);
-    // The past may have been cosigned by a clock that was five minutes ahead, and the minute is not over at its beginning.
+    // The past may have been cosigned by a clock that was five minutes ahead, and the minute is not over at its
+    // beginning.
     let begun = now();
     let shown = end(revoke(&scene, &[])).ok().stdout;
     let (_, shown) = shown.split_once("accepts this release after ").unwrap();

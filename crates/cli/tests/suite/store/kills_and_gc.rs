@@ -1,5 +1,5 @@
-//! D200: SIGKILL during registrations leaves objects that the branch does not reach, and `git gc --prune=now` takes them
-//! away at any moment. The same content is registered again meanwhile. In the end nothing is missing.
+//! D200: SIGKILL during registrations leaves objects that the branch does not reach, and `git gc --prune=now` takes
+//! them away at any moment. The same content is registered again meanwhile. In the end nothing is missing.
 
 use std::{process::Child, process::Command, process::Stdio, thread, time::Duration};
 

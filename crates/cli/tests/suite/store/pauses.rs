@@ -1,5 +1,5 @@
-//! A process that is stopped in the middle of its work, and a clock that is set meanwhile: every commit is still one that
-//! the rules give (D191, D192).
+//! A process that is stopped in the middle of its work, and a clock that is set meanwhile: every commit is still one
+//! that the rules give (D191, D192).
 
 use std::sync::{atomic::AtomicBool, atomic::AtomicI64, atomic::Ordering, mpsc};
 use std::{thread, time::Duration};
@@ -17,8 +17,8 @@ const PAUSES: &str = "COUNTERSIGN_PAUSES";
 /// Seconds that the clock is ahead after each pause, in turns: more than a follower lets two times of a commit differ.
 const AHEAD: [i64; 6] = [900, 0, -900, 1_800, 900, -600];
 const ROWS: usize = 4;
-/// How long to wait for a step. A server that has forgotten nonces while its clock was ahead accepts no request that is signed
-/// before that, and in a long run it has.
+/// How long to wait for a step. A server that has forgotten nonces while its clock was ahead accepts no request that is
+/// signed before that, and in a long run it has.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
 #[test]

@@ -52,8 +52,8 @@ fn every_flow_goes_on_after_a_stop() {
     world.revoke(&bob, &index).error(400);
     assert_eq!(world.status(&alice, &index).ok()["revoked"], json!(true));
     world.git().assert_sound();
-    // Register, two signatures, assets, two signatures, propose, two signatures, revoke; and the format marker. All by one
-    // author, one after the other.
+    // Register, two signatures, assets, two signatures, propose, two signatures, revoke; and the format marker. All by
+    // one author, one after the other.
     assert_eq!(world.git().commit_count(), 11);
     assert_eq!(world.git().run(&["rev-list", "--merges", "main"]), "");
     let authors = world.git().run(&["log", "--format=%an <%ae> %cn <%ce>", "main"]);

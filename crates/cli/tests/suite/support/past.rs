@@ -68,7 +68,8 @@ impl Past {
         entry.content.clone()
     }
 
-    /// The commits up to one that breaks the rules, which comes last: when emil states what he got, what dora stated is gone.
+    /// The commits up to one that breaks the rules, which comes last: when emil states what he got, what dora stated is
+    /// gone.
     pub(crate) fn with_a_dropped_difference(&self) -> Vec<Commit> {
         let index = "acme/built/v1/svc.index.json";
         let at = self.find("Record a rebuild of", index);
@@ -175,7 +176,8 @@ fn live_with_one_key(world: &World) {
     world.revoke_with(&alice, &index, &document).ok();
 }
 
-/// A release that builders must reproduce: one gets something else, the other two the same, one of them when it is complete.
+/// A release that builders must reproduce: one gets something else, the other two the same, one of them when it is
+/// complete.
 fn live_with_builders(world: &World) {
     let [alice, dora, emil, frida] = ["alice", "dora", "emil", "frida"].map(person);
     let rebuilds = json!({"builders": named_group(2, &["dora", "emil", "frida"]), "required": true});

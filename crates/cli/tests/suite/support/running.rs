@@ -65,8 +65,8 @@ impl Running {
         assert!(sent.success());
     }
 
-    /// Its exit code, and what was left to read of standard output and standard error. One that does not end by itself is
-    /// killed, and has no code.
+    /// Its exit code, and what was left to read of standard output and standard error. One that does not end by itself
+    /// is killed, and has no code.
     pub(crate) fn end(mut self) -> (Option<i32>, String, String) {
         let (has_ended, ended) = channel::<()>();
         let id = self.child.id().to_string();

@@ -14,8 +14,8 @@ fn shells() -> Vec<Vec<&'static str>> {
     found.map(|shell| if shell == "busybox" { vec![shell, "sh"] } else { vec![shell] }).collect()
 }
 
-/// Fails unless each beginning of the script is an error, from its second line on, which tells nothing on standard output.
-/// `options` are those of the shell, such as `-n`, which only reads.
+/// Fails unless each beginning of the script is an error, from its second line on, which tells nothing on standard
+/// output. `options` are those of the shell, such as `-n`, which only reads.
 #[track_caller]
 pub(crate) fn assert_whole_or_nothing(script: &[u8], options: &[&str], arguments: &[&Path]) {
     let dir = tempfile::TempDir::new().expect("a temporary directory");

@@ -17,8 +17,8 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// Runs the program with `args`; `prepare` gives the command its environment. `None`, with a message, where there is
-    /// no `script`, or another one than that of util-linux.
+    /// Runs the program with `args`; `prepare` gives the command its environment. `None`, with a message, where there
+    /// is no `script`, or another one than that of util-linux.
     pub(crate) fn start(args: &[&str], prepare: impl FnOnce(&mut Command)) -> Option<Self> {
         let version = Command::new("script").arg("--version").stdin(Stdio::null()).output();
         if !version.is_ok_and(|version| String::from_utf8_lossy(&version.stdout).contains("util-linux")) {

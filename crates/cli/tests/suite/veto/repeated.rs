@@ -1,5 +1,5 @@
-//! Mirrors and `countersign fsck` repeat a history. Mirrors decide nothing by themselves, and `fsck` finds a wait or a veto that
-//! someone has shortened.
+//! Mirrors and `countersign fsck` repeat a history. Mirrors decide nothing by themselves, and `fsck` finds a wait or a
+//! veto that someone has shortened.
 
 use serde_json::Value;
 use tempfile::TempDir;

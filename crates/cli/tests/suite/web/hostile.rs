@@ -1,5 +1,5 @@
-//! D39: whatever strangers choose stays text on a page. `html::visit` reads each page strictly: an element, an attribute
-//! or an address that is none of ours fails the test.
+//! D39: whatever strangers choose stays text on a page. `html::visit` reads each page strictly: an element, an
+//! attribute or an address that is none of ours fails the test.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! A witness and the lists of logs that networks publish (D272, D273): it takes what is new, forgets nothing, and keeps to
-//! the rate of each log.
+//! A witness and the lists of logs that networks publish (D272, D273): it takes what is new, forgets nothing, and keeps
+//! to the rate of each log.
 
 use std::io::Write as _;
 use std::sync::{Arc, Mutex};

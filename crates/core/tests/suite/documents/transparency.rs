@@ -1,5 +1,5 @@
-//! The log and the witnesses of a signers file (D91). The vector `values/signers` has them at the edges: ages, keys that a
-//! checkpoint cannot tell apart, one name with two keys.
+//! The log and the witnesses of a signers file (D91). The vector `values/signers` has them at the edges: ages, keys
+//! that a checkpoint cannot tell apart, one name with two keys.
 
 use std::{collections::BTreeSet, time::Duration};
 

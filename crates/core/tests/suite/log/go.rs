@@ -1,5 +1,5 @@
-//! Trees and notes, compared with those of Go's checksum database (Debian: `golang-go`, `golang-golang-x-mod-dev`). Where
-//! Go is missing, the test says so and proves nothing.
+//! Trees and notes, compared with those of Go's checksum database (Debian: `golang-go`, `golang-golang-x-mod-dev`).
+//! Where Go is missing, the test says so and proves nothing.
 
 use std::{env, io::Write as _, process::Command, process::Stdio};
 

@@ -1,4 +1,5 @@
-//! The state of a release or a project as files (D232): what is found at a path, and nothing that its author did not sign.
+//! The state of a release or a project as files (D232): what is found at a path, and nothing that its author did not
+//! sign.
 
 use countersign_core::documents::layout;
 use countersign_core::proof::state::{State, StateSubject};

@@ -1,5 +1,5 @@
-//! The chain of signers files: building it (D19), and who is named when one was tampered with. The vectors `chain` have one
-//! for each way to tamper with it (D10, D12, D15).
+//! The chain of signers files: building it (D19), and who is named when one was tampered with. The vectors `chain` have
+//! one for each way to tamper with it (D10, D12, D15).
 
 use std::sync::LazyLock;
 

@@ -31,7 +31,8 @@ fn a_proposal_counts_its_conditions_in_the_way_that_has_begun_and_is_nearest() {
         let Tally { collected, needed } = Tally::of_consent(&consent, &signed);
         (collected, needed)
     };
-    // Two admins, although the master alone would be nearer, and the key that is added, who is an admin of the new file (D183).
+    // Two admins, although the master alone would be nearer, and the key that is added, who is an admin of the new file
+    // (D183).
     assert_eq!(count(public([])), (0, 3));
     assert_eq!(count(public([&alice()])), (1, 3), "alice counts in the old file and in the new one");
     assert_eq!(count(public([&dave(), &carol()])), (2, 2));

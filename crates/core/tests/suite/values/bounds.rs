@@ -1,4 +1,5 @@
-//! The maximum of everything that is stored (D41), each at the last size that is accepted and the first that is refused.
+//! The maximum of everything that is stored (D41), each at the last size that is accepted and the first that is
+//! refused.
 
 use countersign_core::documents::index::{
     AssetName, AssetNameError, Digests, IndexTooLarge, PublishedFile, ReleaseIndex,
@@ -188,8 +189,8 @@ fn all_names_of_an_index_have_a_largest_sum() {
     assert_mentions(&error.to_string(), &["published_files", &INDEX_NAMES_BYTES.to_string()]);
 }
 
-/// An index with names of this piece, which has exactly this many bytes as it is written; what the names do not fill, one
-/// source does.
+/// An index with names of this piece, which has exactly this many bytes as it is written; what the names do not fill,
+/// one source does.
 fn index_of(bytes: usize, piece: &str, encoded: &str) -> ReleaseIndex {
     let entry = |i: usize| {
         file(&format!("{i:06}/{}", piece.repeat(60)), format!("https://h/{i:06}/{}", encoded.repeat(60)))

@@ -1,4 +1,5 @@
-//! Keys, signatures and their spellings (D1–D3). The vectors `values/keys` and `values/signatures` have those at the edges.
+//! Keys, signatures and their spellings (D1–D3). The vectors `values/keys` and `values/signatures` have those at the
+//! edges.
 
 use countersign_core::values::digest::Sha512;
 use countersign_core::values::key::{

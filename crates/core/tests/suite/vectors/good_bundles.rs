@@ -94,7 +94,8 @@ fn with_log() -> Evidence {
     evidence(&past, INDEX, &release_index("v1"), &[&alice(), &bob()])
 }
 
-/// A team of Alice and two FIDO keys, one listed by its line and one by its format. Two of three sign, she and the first.
+/// A team of Alice and two FIDO keys, one listed by its line and one by its format. Two of three sign, she and the
+/// first.
 pub(super) fn fido_team() -> Evidence {
     let (alice, by_line, by_format) = (alice(), fido(9), fido(10));
     let key = |entry: String| format!(r#"{{"kind": "key", "data": {{{entry}}}}}"#);

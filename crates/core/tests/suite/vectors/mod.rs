@@ -1,10 +1,10 @@
 //! Test vectors of bundles, chains and staples, each named after an attack, for us and for other implementations.
 //!
 //! A file says itself what it is: `description`, what to `expect` (`verified`, `revoked` or `refused`), by which `rule`
-//! and why (`reason`), the `project`, and a `bundle` or a `history`; `staples` says what its files have. These words stand in
-//! the file alone. What is tested is made here, from fixed seeds and times:
-//! `COUNTERSIGN_WRITE_VECTORS=1 cargo test -p countersign-core-tests --test suite vectors` puts it into the files anew. For a new
-//! vector, write a file with its words first.
+//! and why (`reason`), the `project`, and a `bundle` or a `history`; `staples` says what its files have. These words
+//! stand in the file alone. What is tested is made here, from fixed seeds and times:
+//! `COUNTERSIGN_WRITE_VECTORS=1 cargo test -p countersign-core-tests --test suite vectors` puts it into the files anew.
+//! For a new vector, write a file with its words first.
 
 use std::{collections::BTreeMap, env, fs, path::PathBuf};
 

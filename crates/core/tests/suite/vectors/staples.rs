@@ -1,7 +1,7 @@
 //! Staples of a small log, right ones and one for each lie (D86).
 //!
-//! A file has what a verifier knows (`now`, a `policy` or a `log_key` or neither, the `subject`), the `staple`, and what
-//! comes out: `expect`, the `rule`, and the `result` where there is one.
+//! A file has what a verifier knows (`now`, a `policy` or a `log_key` or neither, the `subject`), the `staple`, and
+//! what comes out: `expect`, the `rule`, and the `result` where there is one.
 
 use countersign_core::log::{
     checkpoint::CheckpointError, note::NoteError, policy::Policy, record::LoggedState, tree::write_hash,

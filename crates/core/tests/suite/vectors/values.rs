@@ -1,9 +1,9 @@
-//! Keys, times, paths, names, patterns, JSON, rebuilds, signatures and places at the edges of what is accepted: for implementations that have
-//! a reader of their own for each.
+//! Keys, times, paths, names, patterns, JSON, rebuilds, signatures and places at the edges of what is accepted: for
+//! implementations that have a reader of their own for each.
 //!
-//! The cases stand in the files alone. Among the keys are all points of small order, every encoding that is not reduced, and
-//! texts whose last character has bits that mean nothing. Among the signers files are two witnesses whose name gives their
-//! keys the same id, and among the indexes names that are in another order in UTF-16.
+//! The cases stand in the files alone. Among the keys are all points of small order, every encoding that is not
+//! reduced, and texts whose last character has bits that mean nothing. Among the signers files are two witnesses whose
+//! name gives their keys the same id, and among the indexes names that are in another order in UTF-16.
 
 use countersign_core::documents::index::{AssetName, ReleaseIndex};
 use countersign_core::documents::signers::{FilePattern, Group, RebuildPolicy, SignersFile};

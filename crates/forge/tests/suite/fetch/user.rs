@@ -88,7 +88,8 @@ async fn a_body_that_is_not_the_whole_file_is_an_error() {
     assert!(matches!(error, FetchError::Status { status: 206, .. }), "{error}");
 }
 
-/// While this lives, time passes only where a test lets it pass: tokio's paused clock stands still during blocking work.
+/// While this lives, time passes only where a test lets it pass: tokio's paused clock stands still during blocking
+/// work.
 struct HeldClock {
     _ends_the_work: mpsc::Sender<()>,
 }

@@ -211,8 +211,8 @@ impl Spec {
     }
 }
 
-/// Admins and masters replace a proposal. Where rotations wait, only masters replace what one of them has a part in, while
-/// it waits or is new (D170).
+/// Admins and masters replace a proposal. Where rotations wait, only masters replace what one of them has a part in,
+/// while it waits or is new (D170).
 fn may_replace(active: &Config, pending: &ModelProposal, caller: &Person, now: i64) -> bool {
     let masters = people_of(active.master());
     let proposed_at = i64::try_from(pending.retrieved_at.div_euclid(SECOND)).expect("seconds fit");

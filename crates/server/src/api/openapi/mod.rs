@@ -1,6 +1,6 @@
 //! How a route is described: what it takes and answers. `Reference` is the OpenAPI 3.1 document; `web::docs` shows the
-//! same to people, and a test writes docs/api.md from it. Each description stands beside its handler, in `routes` and `web`.
-//! The schemas come from the types that are sent and received: most are in `api`, some in `core`.
+//! same to people, and a test writes docs/api.md from it. Each description stands beside its handler, in `routes` and
+//! `web`. The schemas come from the types that are sent and received: most are in `api`, some in `core`.
 
 pub(crate) mod endpoint;
 pub(crate) mod schemas;

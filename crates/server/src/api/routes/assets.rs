@@ -101,7 +101,8 @@ async fn fetch_from_checksums(request: &Authenticated, urls: &[String]) -> Resul
     Ok(FetchedRelease { project, release, source: files, message, turn: Some(turn) })
 }
 
-/// The project that `dir` belongs to, and the claim of a caller who may register files there. Nothing is fetched before.
+/// The project that `dir` belongs to, and the claim of a caller who may register files there. Nothing is fetched
+/// before.
 fn admit(request: &Authenticated, dir: &RepoPath) -> Result<(RepoPath, FetchClaim), ApiError> {
     request.check_blocks(&[&request.caller], dir)?;
     let active = assets::check_assets(&*request.question.app.store.head(), dir, &request.caller)?;

@@ -1,4 +1,5 @@
-//! The log of all commits: checkpoints, tiles and staples (D89); and a witness of logs (D94), as c2sp.org/tlog-witness says.
+//! The log of all commits: checkpoints, tiles and staples (D89); and a witness of logs (D94), as c2sp.org/tlog-witness
+//! says.
 
 use std::sync::Arc;
 

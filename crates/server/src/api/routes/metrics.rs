@@ -274,8 +274,8 @@ struct Page(String);
 
 type Labels<'a> = &'a [(&'a str, &'a dyn Display)];
 
-// All names begin with `countersign_`, which is left out above. Writing to a string cannot fail. Labels and names are our own
-// words or plain text, so they need no escapes.
+// All names begin with `countersign_`, which is left out above. Writing to a string cannot fail. Labels and names are
+// our own words or plain text, so they need no escapes.
 impl Page {
     fn family(&mut self, name: &str, kind: &str, help: &str) {
         let _ = writeln!(self.0, "# HELP countersign_{name} {help}\n# TYPE countersign_{name} {kind}");

@@ -168,8 +168,8 @@ fn prove_consistency(app: &App, staple: Option<&Staple>, seen: Option<u64>) -> O
     Some(LogConsistency { from, to, hashes: log.prove_consistency(from, to)? })
 }
 
-/// The release in this directory; of a project, its newest one, and which higher versions are not offered. The catalogue
-/// names it, and another head can show it.
+/// The release in this directory; of a project, its newest one, and which higher versions are not offered. The
+/// catalogue names it, and another head can show it.
 async fn find_newest(question: &Question, project: RepoPath, known: Known) -> Result<WrittenState, ApiError> {
     for _ in 0..MOST_LOOKS {
         let (project, app) = (project.clone(), Arc::clone(&question.app));

@@ -112,8 +112,8 @@ impl Courier {
         }
     }
 
-    /// What there is now. `done` is the last commit that needs nothing more; it stays as it is if this node does not have
-    /// it yet, so that another one delivers.
+    /// What there is now. `done` is the last commit that needs nothing more; it stays as it is if this node does not
+    /// have it yet, so that another one delivers.
     async fn deliver_new(&mut self, done: &mut ObjectId) -> Result<(), Stopped> {
         let Ok(FoundCommits::At(mut commits)) = self.find(*done).await? else { return Ok(()) };
         loop {

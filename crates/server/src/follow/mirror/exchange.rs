@@ -65,7 +65,8 @@ impl JournalClient {
         Ok(Self { http: direct_client()?, address, wait, stall: wait + wait })
     }
 
-    /// What came after this commit; `None` if the origin does not know it. The origin waits for new ones if there are none.
+    /// What came after this commit; `None` if the origin does not know it. The origin waits for new ones if there are
+    /// none.
     pub(crate) async fn wait_after(
         &self,
         commit: Option<ObjectId>,
@@ -201,8 +202,8 @@ fn check_status(answer: BriefAnswer) -> Result<Vec<u8>, ExchangeFailure> {
 
 // The address of the server that a mirror follows.
 
-/// The address of an origin, without a slash at its end. It stands on pages and in commands that people paste, so it contains nothing with a
-/// special meaning for a shell or a browser.
+/// The address of an origin, without a slash at its end. It stands on pages and in commands that people paste, so it
+/// contains nothing with a special meaning for a shell or a browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OriginAddress(String);
 

@@ -1,4 +1,5 @@
-//! The task that follows the origin: asks for what came after the newest commit, lets the store repeat it, and asks again.
+//! The task that follows the origin: asks for what came after the newest commit, lets the store repeat it, and asks
+//! again.
 
 use std::{pin::Pin, sync::Arc, time::Duration, time::Instant};
 
@@ -174,7 +175,8 @@ impl HistoryCopier {
             if working.is_none() && !group.is_empty() {
                 is_empty = false;
                 working = Some(self.repeat(group.take(), newest, made));
-                // A full group has left commits in the reader, and the end of the answer is no end before they are read.
+                // A full group has left commits in the reader, and the end of the answer is no end before they are
+                // read.
                 continue;
             }
             if working.is_none()

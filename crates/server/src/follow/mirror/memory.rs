@@ -1,5 +1,5 @@
-//! What a mirror's data directory remembers beside the repository: its origin, why it no longer follows it, and where their
-//! histories part.
+//! What a mirror's data directory remembers beside the repository: its origin, why it no longer follows it, and where
+//! their histories part.
 
 use std::{io, path::Path, path::PathBuf, sync::Arc};
 
@@ -124,8 +124,8 @@ impl OwnPast {
         Ok(Self { commits })
     }
 
-    /// Finds the newest commit that the origin knows. It asks in growing steps from the newest commit on, because an origin that
-    /// is a little behind knows one of the first, and then halves what is left.
+    /// Finds the newest commit that the origin knows. It asks in growing steps from the newest commit on, because an
+    /// origin that is a little behind knows one of the first, and then halves what is left.
     pub(crate) async fn compare(&self, origin: &JournalClient) -> Result<OriginPast, ExchangeFailure> {
         // It did not know the newest one. Behind the first commit there is the beginning, which every origin knows.
         let (mut unknown, mut known) = (0, self.commits.len() + 1);

@@ -183,8 +183,8 @@ impl From<ProposalFault> for ApiError {
     }
 }
 
-/// The code of each case. After `!` stand the words for the caller where only the log may say why. A case that holds a failure
-/// becomes what the failure becomes.
+/// The code of each case. After `!` stand the words for the caller where only the log may say why. A case that holds a
+/// failure becomes what the failure becomes.
 macro_rules! refusals {
     ($($refusal:ident {
         $($code:ident: $cases:pat,)+

@@ -31,7 +31,8 @@ const A_DAY: &str = ", which is a day";
 // One day is the least that `limits.registration_expiry_days` accepts.
 const _: () = assert!(DAY >= MIN_EXPIRY.as_secs(), "`fsck` accepts every expiry that can be set");
 
-/// A table whose keys have defaults, perhaps with a switch in front. `check` refuses zero, which would switch off what a key limits.
+/// A table whose keys have defaults, perhaps with a switch in front. `check` refuses zero, which would switch off what
+/// a key limits.
 macro_rules! table {
     (
         $(#[$about:meta])*
@@ -92,8 +93,8 @@ table! {
         event_listeners: usize = 4_096,
         /// First registrations that still wait for signatures, on one host.
         registrations_per_host: usize = 10_000,
-        /// First registrations that still wait for signatures, below the first name on a host. On a forge that name is an
-        /// owner.
+        /// First registrations that still wait for signatures, below the first name on a host. On a forge that name is
+        /// an owner.
         registrations_per_owner: usize = 100,
         /// Proposals of a project that another one replaced. Each admin and master has a share of them.
         superseded_per_project: usize = 100,

@@ -146,8 +146,9 @@ fn open_own(
     Ok((opened.store, role))
 }
 
-/// Starts the log of all commits (D87), and says which witnesses to ask. Nothing waits for it. Nodes share a database, and with
-/// it the checkpoints. `copied` is the newest checkpoint in the copy of a mirror that becomes a server of its own.
+/// Starts the log of all commits (D87), and says which witnesses to ask. Nothing waits for it. Nodes share a database,
+/// and with it the checkpoints. `copied` is the newest checkpoint in the copy of a mirror that becomes a server of its
+/// own.
 fn start_log(
     store: &Store,
     data_dir: &DataDir,

@@ -240,7 +240,8 @@ impl Replay {
     }
 }
 
-/// Runs a statement again that is kept by its author. The message says whether it stands, or is the same, and is compared.
+/// Runs a statement again that is kept by its author. The message says whether it stands, or is the same, and is
+/// compared.
 fn restate<D>(
     kind: StatementKind,
     said: Option<Said<D>>,

@@ -270,8 +270,8 @@ pub(super) fn accept_forgotten(
     Ok(())
 }
 
-/// Whether an index is about the release of its directory, as far as the server sees to it. Where the assets of a forge's
-/// release lie is the forge's affair; who downloads them looks more closely (`place::check_place`).
+/// Whether an index is about the release of its directory, as far as the server sees to it. Where the assets of a
+/// forge's release lie is the forge's affair; who downloads them looks more closely (`place::check_place`).
 fn check_release(index: &ReleaseIndex, path: &RepoPath, dir: &RepoPath) -> Result<(), String> {
     let Some(url) = &index.release_url else {
         return place::check_place(index, path).map_err(|error| error.to_string());
@@ -280,8 +280,8 @@ fn check_release(index: &ReleaseIndex, path: &RepoPath, dir: &RepoPath) -> Resul
     if is_here { Ok(()) } else { Err(PlaceError::OtherRelease(shown_text(url)).to_string()) }
 }
 
-/// What an index of the server never is, by its form alone. Release pages are read on forges; but a host may have been a
-/// file server when the project was registered, so what the signers file says of its origin proves nothing here.
+/// What an index of the server never is, by its form alone. Release pages are read on forges; but a host may have been
+/// a file server when the project was registered, so what the signers file says of its origin proves nothing here.
 fn check_content(index: &ReleaseIndex) -> Result<(), &'static str> {
     if index.published_files.is_empty() {
         return Err("it lists no file, and the server makes no such index");

@@ -46,7 +46,8 @@ pub enum ReplayFault {
     Misplaced(String),
     #[error("it says that this was done at {stated}, and the commit was made at {commit}")]
     Time { stated: Timestamp, commit: Timestamp },
-    /// The file comes first; behind it stand those that say what it should be. The check cannot tell which of them is false.
+    /// The file comes first; behind it stand those that say what it should be. The check cannot tell which of them is
+    /// false.
     #[error("its content is not what the rules produce from the rest of the commit")]
     Different,
     /// A fault that these words say in full.
@@ -85,8 +86,8 @@ impl From<ReadError> for Violation {
 
 // How far the times of a request, its commit and its files may be apart.
 
-/// How far the time that a decision wrote into its files may be from the time of its commit. They are the same (D191), but
-/// for an index that was written before, and for commits of servers that read their clock twice.
+/// How far the time that a decision wrote into its files may be from the time of its commit. They are the same (D191),
+/// but for an index that was written before, and for commits of servers that read their clock twice.
 pub(crate) const MAX_WAIT: Duration = Duration::from_secs(10 * 60);
 /// The longest that a server may take to fetch a signers file (D50). A server ends its fetches by then and accepts no
 /// setting above it, since a check could not tell such a commit from one that no server made.
@@ -112,8 +113,8 @@ pub(crate) fn shift(time: Timestamp, seconds: i64) -> Timestamp {
 
 // Which stored requests cannot both have been accepted, since one was used again.
 
-/// How long before a commit the requests are that are still remembered. A stored request is at most some hour older than
-/// its commit. The rest is for clocks that were set back.
+/// How long before a commit the requests are that are still remembered. A stored request is at most some hour older
+/// than its commit. The rest is for clocks that were set back.
 pub(crate) const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
 /// The number of nonces below which nothing is forgotten.
 pub const FEW: usize = 10_000;
@@ -196,8 +197,8 @@ impl SeenRequest {
     }
 }
 
-/// Whether a server that remembers the nonce of one of these two cannot accept the other, where it is the same nonce: the
-/// first one is remembered until the other is too old.
+/// Whether a server that remembers the nonce of one of these two cannot accept the other, where it is the same nonce:
+/// the first one is remembered until the other is too old.
 fn excludes(one: &VerifiedRequest, other: &VerifiedRequest) -> bool {
     let outlasts = |first: Timestamp, second: Timestamp| request_expiry(second) <= nonce_expiry(first);
     outlasts(one.timestamp, other.timestamp) && outlasts(other.timestamp, one.timestamp)

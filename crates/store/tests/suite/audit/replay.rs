@@ -111,8 +111,8 @@ fn is_kept_since(name: &str) -> bool {
     name.ends_with(wire::EARLIER_OBJECTIONS_SUFFIX)
 }
 
-/// What was fetched is not stored as it was: the content of a release before anyone signed it, and the address from which
-/// a signers file came in the end.
+/// What was fetched is not stored as it was: the content of a release before anyone signed it, and the address from
+/// which a signers file came in the end.
 fn is_beyond_proof(message: &str, name: &str) -> bool {
     let begins = |titles: &[&str]| titles.iter().any(|title| message.starts_with(title));
     (begins(&["Add", "Correct"]) && name == INDEX)

@@ -76,7 +76,8 @@ async fn content_that_stays_or_moves_does_not_count_again() {
     assert_eq!(scope_of(commit(&store, write(&names[..1], b'y', 5_000)).await), BudgetScope::Project);
 }
 
-/// Many long names in one directory, and then single changes of small files there (D201). Each change is a batch of its own.
+/// Many long names in one directory, and then single changes of small files there (D201). Each change is a batch of its
+/// own.
 #[tokio::test]
 async fn what_is_counted_is_at_least_what_the_disk_takes() {
     let fixture = Fixture::in_memory();

@@ -1,5 +1,5 @@
-//! Thieves of admin keys have used up everything that a project may store. Its masters can still veto, and what the team
-//! agreed to still takes effect (D172).
+//! Thieves of admin keys have used up everything that a project may store. Its masters can still veto, and what the
+//! team agreed to still takes effect (D172).
 
 use countersign_core::rules::snapshot::Change;
 use countersign_store::{BudgetScope, Options, Repository, StorageLimits, Store, StoreError};

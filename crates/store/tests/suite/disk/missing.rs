@@ -8,8 +8,8 @@ use crate::support::{Fixture, foreign_repository, path, put, read};
 
 const NAME: &str = "svc.other.json";
 
-/// A repository made by hand whose one blob was harmed while a store has it open: what its readers are told, and that it
-/// stops no other file.
+/// A repository made by hand whose one blob was harmed while a store has it open: what its readers are told, and that
+/// it stops no other file.
 #[tokio::test]
 async fn a_missing_or_damaged_blob_is_told_by_the_name_of_its_file_alone_and_stops_no_other() {
     let damages: [Option<&[u8]>; 4] =

@@ -154,8 +154,8 @@ impl Nodes {
         Store::start(Repository::open_on(disk, &fixture.repository()).unwrap(), options).unwrap()
     }
 
-    /// Makes this step, unless the node sees that it was made. A real decision gives what the rules allow on the head that
-    /// it sees; where this one does not, the node has not heard of the step before.
+    /// Makes this step, unless the node sees that it was made. A real decision gives what the rules allow on the head
+    /// that it sees; where this one does not, the node has not heard of the step before.
     async fn act(&self, store: &Store, step: usize) -> Result<Result<(), &'static str>, StoreError> {
         *self.clock.lock().unwrap() = step;
         let change = self.steps[step].change();

@@ -1,4 +1,5 @@
-//! One time for a change: its decision and its commit have it, and no commit is dated before the one it continues (D191).
+//! One time for a change: its decision and its commit have it, and no commit is dated before the one it continues
+//! (D191).
 
 use std::sync::{Arc, atomic::AtomicI64, atomic::Ordering};
 

@@ -1,5 +1,5 @@
-//! People who register projects, sign and revoke, through the decisions of core, in a real store. A minute passes with each
-//! thing that they do.
+//! People who register projects, sign and revoke, through the decisions of core, in a real store. A minute passes with
+//! each thing that they do.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 

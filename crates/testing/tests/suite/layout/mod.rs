@@ -106,7 +106,8 @@ fn the_architecture_names_the_files_of_core_and_the_rooms_of_the_forge() {
     assert!(missing.is_empty(), "ARCHITECTURE.md does not name {}", missing.join(", "));
 }
 
-/// A path such as `store::writer` or `quorum::is_met` in ARCHITECTURE.md leads somewhere: to a folder or file, or to a name in it.
+/// A path such as `store::writer` or `quorum::is_met` in ARCHITECTURE.md leads somewhere: to a folder or file, or to a
+/// name in it.
 #[test]
 fn every_path_in_the_architecture_leads_into_the_code() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
@@ -174,8 +175,8 @@ fn every_file_in_the_table_of_invariants_is_there() {
     assert!(lost.is_empty(), "ARCHITECTURE.md names tests that are not there: {lost:?}");
 }
 
-/// Programs that take long plant these faults (`tests/faults/plant.py`), and are no part of every run. Code that moves takes its
-/// faults with it.
+/// Programs that take long plant these faults (`tests/faults/plant.py`), and are no part of every run. Code that moves
+/// takes its faults with it.
 #[test]
 fn every_planted_fault_has_its_place_and_no_two_overlap() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();

@@ -131,7 +131,8 @@ impl Crate {
     }
 }
 
-/// `a/b.rs` and `a/b/mod.rs` are both the module `a::b`. A folder `a/b` without them is one that the crate's root opens.
+/// `a/b.rs` and `a/b/mod.rs` are both the module `a::b`. A folder `a/b` without them is one that the crate's root
+/// opens.
 fn module(path: &Path) -> Module {
     let without = path.with_extension("");
     let mut names: Module = without.iter().map(|name| name.to_str().unwrap().to_owned()).collect();

@@ -193,7 +193,8 @@ impl HostileServer {
     }
 }
 
-/// The threads that serve outlive the test. What they were told must not: it may hold a world, whose server would never end.
+/// The threads that serve outlive the test. What they were told must not: it may hold a world, whose server would never
+/// end.
 impl Drop for HostileServer {
     fn drop(&mut self) {
         let told = self.desk.lock().map(|mut desk| std::mem::take(&mut *desk));

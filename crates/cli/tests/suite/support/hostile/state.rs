@@ -1,5 +1,5 @@
-//! The state that a lying server shows (D232): put together from what it shows of each file, so that a lie about a file is a lie
-//! in the state as well.
+//! The state that a lying server shows (D232): put together from what it shows of each file, so that a lie about a file
+//! is a lie in the state as well.
 
 use countersign_core::values::digest::Sha512;
 use serde_json::{Map, Value, json};
