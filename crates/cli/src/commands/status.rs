@@ -6,13 +6,13 @@ mod wait;
 
 use countersign_core::{documents::layout, documents::layout::Signable, rules::stored};
 use countersign_explain::describe::release::describe_withdrawal;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::client::session::{Reader, Session};
 use crate::client::state::{find_vetoed, vetoed_json, vetoed_text};
 use crate::client::{targets::ReleaseName, targets::Target};
 use crate::commands::download::say_newest;
-use crate::commands::status::standing::{Status, not_found, not_pending};
+use crate::commands::status::standing::{Said, Status, not_found, not_pending};
 use crate::evidence::release::{describe_earlier_objections, earlier_objections_json, say_withdrawn};
 use crate::{args::StatusArgs, words::error::CliError, words::error::ErrorKind};
 
@@ -50,9 +50,6 @@ pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliE
     args.outputs.append(&[("INDEX", path.as_str()), ("STATE", state)])?;
     session.output.answer(&session.output.list(&text), &value)
 }
-
-/// A state, for programs, and what is said of it to people and to programs.
-pub(super) type Said = (&'static str, String, Value);
 
 /// What vetoed signers leave behind.
 fn find_last_veto(session: &Session, Target { path, shown, .. }: &Target) -> Result<Said, CliError> {

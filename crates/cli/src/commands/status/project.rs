@@ -12,7 +12,7 @@ use crate::client::state::{Shown, find_vetoed, vetoed_json, vetoed_text};
 use crate::client::{session::Session, targets::Target};
 use crate::commands::catalogue::{ReleaseListing, list_doubts};
 use crate::commands::signers::rebuilds_to_json;
-use crate::commands::status::{Said, standing::Status};
+use crate::commands::status::standing::{Said, Status};
 use crate::words::{error::CliError, output::Output, table::People, table::when_text};
 
 /// How many open releases are named.

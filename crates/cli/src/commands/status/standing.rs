@@ -22,6 +22,9 @@ use crate::evidence::release::{
 use crate::words::table::{People, listed_lines, when_text};
 use crate::words::{error::CliError, output::Output};
 
+/// A state, for programs, and what is said of it to people and to programs.
+pub(super) type Said = (&'static str, String, Value);
+
 /// The standing of a file that collects signatures, or did.
 pub(super) struct Status {
     pub(super) description: Description,
