@@ -46,6 +46,7 @@ pub mod http {
     //! are sent. `api::auth` bounds its body.
 
     pub mod blocks;
+    pub(crate) mod body;
     pub mod error;
     pub mod request;
     pub mod sending;

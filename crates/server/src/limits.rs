@@ -115,7 +115,7 @@ struct Key {
 #[derive(Debug, Clone)]
 pub struct MeteredClient {
     limiter: Arc<Limiter>,
-    /// Counts as one address.
+    /// The network that counts as one address.
     pub(crate) network: IpAddr,
     address: Arc<Address>,
 }
@@ -222,8 +222,9 @@ impl MeteredClient {
     }
 }
 
-/// Counts as one address. An IPv6 network of one client has 2⁶⁴ addresses.
-pub(crate) fn network_of(address: IpAddr) -> IpAddr {
+/// The network that counts as one address: an IPv4 address, or the /64 of an IPv6 address, all of which one client can
+/// have.
+fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
             let [a, b, c, d, ..] = address.segments();

@@ -1,26 +1,20 @@
 //! Who calls: the four headers, the nonce, and the signed body.
 
-use std::{sync::Arc, time::Duration, time::Instant};
+use std::{sync::Arc, time::Instant};
 
-use axum::body::{Body, Bytes, HttpBody, to_bytes};
+use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Request};
-use axum::http::{HeaderMap, header::CONTENT_LENGTH, request::Parts};
+use axum::http::{HeaderMap, request::Parts};
 use countersign_api::error_code::ErrorCode;
 use countersign_core::documents::signed_request::SignedRequest;
 use countersign_core::rules::{auth, auth::AuthHeaders, snapshot::Change};
 use countersign_core::values::key::{PublicKey, Signature};
 use countersign_core::values::{bounds::KEPT_REQUEST_BYTES, path::RepoPath, time::Timestamp, wire};
 use countersign_store::{Head, StoreError};
-use http_body_util::BodyExt as _;
 
-use crate::http::{error::ApiError, upstream::FetchClaim};
-use crate::limits::{connections::RequestSender, semaphore::Claimant, semaphore::GaveWay};
+use crate::http::{body, error::ApiError, upstream::FetchClaim};
+use crate::limits::{connections::RequestSender, semaphore::Claimant};
 use crate::{api::routing::Question, api::state::App, operate::observe, operate::observe::RequestFact};
-
-const BODY_TIMEOUT: Duration = Duration::from_secs(30);
-/// Nearly every body is smaller. The server receives only some larger bodies, or bodies of unknown length, at a time:
-/// it does not know the sender before the body is complete.
-const SMALL_BODY_BYTES: u64 = 16 * 1024;
 
 /// A request whose sender is proved, with its raw body. Its nonce is used up.
 #[derive(Debug)]
@@ -111,7 +105,7 @@ pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authen
     app.role.check_accepts()?;
     app.role.check_clock()?;
     let limit = app.limits.request_body_bytes;
-    charge_body(&sender, headers, limit)?;
+    body::charge(&sender, headers, limit)?;
     let received = AuthHeaders {
         timestamp: single_header(headers, wire::HEADER_TIMESTAMP)?,
         nonce: single_header(headers, wire::HEADER_NONCE)?,
@@ -120,7 +114,7 @@ pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authen
     };
     // Before the body is read: a request that fails anyway must not fill the memory.
     let claimed = auth::check_headers(&received, app.now())?;
-    let body = receive(app, &sender, body, limit).await?;
+    let body = body::receive(&app.large_bodies, &sender, body, limit).await?;
     let verified = claimed.verify(&body)?;
     observe::note(RequestFact::Key, &verified.public_key);
     if let Some(reason) = app.store.halted() {
@@ -155,45 +149,4 @@ pub fn single_header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<&
         return Err(invalid("given twice"));
     }
     value.to_str().map_err(|_| invalid("not plain text"))
-}
-
-/// Charges the client for a body, whose length it may announce.
-fn charge_body(sender: &RequestSender, headers: &HeaderMap, limit: usize) -> Result<(), ApiError> {
-    sender.client.as_ref().map_or(Ok(()), |client| client.charge_authenticated(Instant::now()))?;
-    let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-    if announced.is_some_and(|length| length > limit) { Err(ApiError::too_large(limit)) } else { Ok(()) }
-}
-
-/// The body of a request that proves its sender in its content, or not at all.
-pub async fn read_public_body(app: &App, request: Request, limit: usize) -> Result<Bytes, ApiError> {
-    let (parts, body) = request.into_parts();
-    let sender = RequestSender::of(&parts);
-    charge_body(&sender, &parts.headers, limit)?;
-    receive(app, &sender, body, limit).await
-}
-
-/// Receives a body. Only some large ones are received at a time, and a slow one makes room for others.
-async fn receive(app: &App, sender: &RequestSender, body: Body, limit: usize) -> Result<Bytes, ApiError> {
-    let _waiting = sender.client_wait.as_ref().map(|client_wait| client_wait.await_body());
-    if HttpBody::size_hint(&body).upper().is_some_and(|bytes| bytes <= SMALL_BODY_BYTES) {
-        return read_body(body, limit).await;
-    }
-    let permit = app.large_bodies.take(sender.claimant()).await?;
-    let meter = permit.meter();
-    let metered = body.map_frame(move |frame| {
-        meter.add(frame.data_ref().map_or(0, |data| data.len() as u64));
-        frame
-    });
-    let read = permit.keep(read_body(Body::new(metered), limit)).await;
-    read.unwrap_or_else(|GaveWay| Err(ApiError::TOO_SLOW.into()))
-}
-
-async fn read_body(body: Body, limit: usize) -> Result<Bytes, ApiError> {
-    let read = tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, limit)).await;
-    let read = read.map_err(|_| ApiError::TOO_SLOW)?;
-    read.map_err(|error| {
-        let is_limit = std::error::Error::source(&error)
-            .is_some_and(|source| source.is::<http_body_util::LengthLimitError>());
-        if is_limit { ApiError::too_large(limit) } else { ApiError::malformed("the request body broke off") }
-    })
 }

@@ -7,8 +7,8 @@ use axum::http::Method;
 use countersign_store::machine::clock::uptime_nanos;
 use tokio::sync::Notify;
 
-/// The server drops a client that does not send the head of its next request in this time, or sends or takes nothing
-/// for so long. The drop can come later by the time between two looks.
+/// The server drops a client that does not send the head of its next request in this time, or takes nothing of an answer
+/// for so long. The drop can come later by the time between two looks. Bodies have a time of their own (`http::body`).
 pub const CLIENT_TIMEOUT: Duration = Duration::from_secs(15);
 const LOOKS: u32 = 5;
 

@@ -13,7 +13,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::limits::semaphore::{Claimant, FairSemaphore, Permit, SemaphoreRules};
 use crate::limits::{MeteredClient, client_wait::ClientWait, client_wait::Dropped, client_wait::Listening};
-use crate::metrics::Counter;
+use crate::{limits::network_of, metrics::Counter};
 
 /// File descriptors for everything else: packs, the database, outgoing connections.
 const OTHER_FILES: u64 = 768;
@@ -61,9 +61,11 @@ impl Connections {
         }
     }
 
-    /// Admits a new connection; `None` if all others are at work. Without an address only the total counts.
-    pub fn admit(&self, address: Option<IpAddr>, now: Instant) -> Option<Admitted> {
-        let claimant = Claimant::at(address.filter(|_| self.limits.per_address.is_some()));
+    /// Admits a new connection; `None` if all others are at work. `peer` is `None` for a trusted proxy: only the total
+    /// counts then. It also counts alone if addresses have no limit.
+    pub fn admit(&self, peer: Option<IpAddr>, now: Instant) -> Option<Admitted> {
+        let counted = peer.filter(|_| self.limits.per_address.is_some());
+        let claimant = Claimant::at(counted.map(network_of));
         let client_wait = Arc::new(ClientWait::new(now));
         let permit = self.permits.enter(claimant, 1, Some(Arc::clone(&client_wait))).ok()?;
         self.accepted.add(1);

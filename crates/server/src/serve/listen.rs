@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::{runtime::Builder, runtime::Handle, sync::oneshot, sync::watch, task::JoinHandle, task::JoinSet};
 
 use crate::http::{error::ApiError, request::new_request_id, sending::processors};
-use crate::limits::{client_wait::OnDrop, connections::Admitted, network_of};
+use crate::limits::{client_wait::OnDrop, connections::Admitted};
 use crate::serve::answer::{ConnectionContext, Read, Service, answer, complete};
 use crate::{metrics::RequestKind, serve::listen::stream::Stream};
 
@@ -52,7 +52,7 @@ pub async fn serve<R: Read>(
             accepted = accept(&listener) => accepted,
         };
         let Some((stream, peer)) = accepted else { continue };
-        let counted = (!service.proxies.contains(peer)).then(|| network_of(peer));
+        let counted = (!service.proxies.contains(peer)).then_some(peer);
         let Some(admitted) = service.connections.admit(counted, Instant::now()) else { continue };
         let (service, ending) = (Arc::clone(&service), ending.clone());
         let served = lanes.spawn(stream, |stream| serve_client(stream, peer, service, admitted, ending));

@@ -16,9 +16,10 @@ use serde_json::json;
 
 use crate::api::openapi::{Content, DescribedAnswer, EXAMPLE_INDEX, Endpoint, Parameter, Section};
 use crate::api::routing::{Question, RouteTable, decode};
-use crate::api::{auth::read_public_body, openapi, state::App};
+use crate::api::{openapi, state::App};
+use crate::follow::witness;
+use crate::http::{body::read_public, error::ApiError, request::accepts_gzip, sending::typed};
 use crate::nodes::asking::{CosigningStats, take_cosignatures};
-use crate::{follow::witness, http::error::ApiError, http::request::accepts_gzip, http::sending::typed};
 
 const TEXT: &str = "text/plain; charset=utf-8";
 /// What is signed stays as it is.
@@ -187,7 +188,7 @@ async fn key(State(app): State<App>) -> Result<Response, ApiError> {
 /// Takes cosignatures from a witness that the server cannot ask (D96).
 async fn cosignature(State(app): State<App>, request: Request) -> Result<Response, ApiError> {
     let log = find_log(&app)?;
-    let body = read_public_body(&app, request, NOTE_BYTES).await?;
+    let body = read_public(&app.large_bodies, request, NOTE_BYTES).await?;
     let note = Note::parse(&body).map_err(|error| CosignRefusal::Malformed(error.into()))?;
     let checkpoint = Checkpoint::parse(note.text()).map_err(CosignRefusal::Malformed)?;
     let size = checkpoint.size;
@@ -236,7 +237,7 @@ fn find_log(app: &App) -> Result<Arc<TransparencyLog>, ApiError> {
 
 async fn add_checkpoint(State(app): State<App>, request: Request) -> Result<Response, ApiError> {
     let witness = find_witness(&app)?;
-    let body = read_public_body(&app, request, WITNESS_REQUEST_BYTES).await?;
+    let body = read_public(&app.large_bodies, request, WITNESS_REQUEST_BYTES).await?;
     let request = WitnessRequest::parse(&body).map_err(CosignRefusal::Malformed)?;
     match witness::cosign(&witness, request, &app.clock, app.role.mirror()).await {
         Ok(cosignatures) => {

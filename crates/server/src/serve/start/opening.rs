@@ -16,26 +16,13 @@ use crate::events::{Audience, webhooks::Webhooks};
 use crate::follow::background::{BoxedError, HeldStore};
 use crate::follow::{mirror, witness};
 use crate::http::upstream::{FetchTurns, Upstream, releases::ReleaseLimits, releases::Releases};
-use crate::http::{blocks::Blocks, sending::Sending, sending::few_turns};
-use crate::limits::semaphore::{FairSemaphore, MinimumPace, SemaphoreRules};
+use crate::http::{blocks::Blocks, body::large_bodies, sending::Sending, sending::few_turns};
 use crate::limits::{Limiter, connections::Connections};
 use crate::nodes::asking::{AskedWitness, CosigningStats};
 use crate::nodes::node::{ClusterNode, ServerRole};
 use crate::operate::config::{LogSettings, Settings};
 use crate::serve::table;
 
-/// Large bodies that are received at the same time.
-const MAX_LARGE_BODIES: usize = 32;
-/// The server does not know the sender before the whole body is there. So addresses share the places, and bodies have a
-/// minimum pace.
-const LARGE_BODIES: SemaphoreRules = SemaphoreRules {
-    share: MAX_LARGE_BODIES / 2,
-    waiting: 64,
-    max_wait: Duration::from_secs(1),
-    grace: Some(Duration::from_millis(500)),
-    pace: Some(MinimumPace { bytes_per_second: 16 * 1024, after: Duration::from_secs(5) }),
-    ..SemaphoreRules::of(MAX_LARGE_BODIES)
-};
 /// How many visitors can wait for a page or an answer of the catalogue, and how long. If many come from one address,
 /// others go first.
 const MAX_VISITORS: usize = 256;
@@ -105,7 +92,7 @@ pub(crate) async fn open(settings: &Settings, clock: &Clock) -> Result<Opened, B
         events: Arc::new(Audience::start(store.recent_commits(), listeners)),
         store: Arc::new(HeldStore { store, data_dir }),
         upstream: build_upstream(settings)?,
-        large_bodies: FairSemaphore::new(LARGE_BODIES),
+        large_bodies: large_bodies(),
         renderings: few_turns(4, MAX_VISITORS, VISITOR_WAIT),
         sending: Sending::default(),
         is_tls: settings.tls.is_some(),
