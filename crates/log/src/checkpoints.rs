@@ -400,8 +400,8 @@ impl Checkpoints {
         Ok(added)
     }
 
-    /// The newest one that meets the quorum takes the place of the last such one; those before it wait no longer. Of a
-    /// copy, one whose root was not counted here waits on.
+    /// The newest one that meets the quorum takes the place of the last such one; those before it wait no longer. In a
+    /// copy, a checkpoint waits until its root was computed here.
     pub(crate) fn promote(&mut self) {
         let is_copy = self.keeper.is_copy();
         let is_met =

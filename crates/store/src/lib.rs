@@ -2,7 +2,7 @@
 //!
 //! Readers take the [`Head`] and never wait. All changes go through [`Store::transact`].
 //!
-//! The rooms below these are public so that tests and tools can look into them.
+//! The chapters below these are public so that tests and tools can look into them.
 
 pub mod audit;
 pub mod budget;

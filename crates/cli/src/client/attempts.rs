@@ -25,7 +25,7 @@ pub(super) enum Repetition {
     /// A repeated request does no more than the first. Reading is such a request, and so is a signature, which the
     /// server takes once.
     Harmless,
-    /// A repeated request is another change. It is sent only if the server did nothing with the first.
+    /// A repeated request is another change. The client repeats it only if the server did nothing with the first.
     Harmful,
 }
 
@@ -64,7 +64,7 @@ fn is_transient(error: &reqwest::Error, repetition: Repetition) -> bool {
         return false;
     }
     match repetition {
-        // An answer that does not come in time would not come in three times that time.
+        // If no answer comes in time, three tries would not help either.
         Repetition::Harmless => error.is_connect() || !error.is_timeout(),
         Repetition::Harmful => error.is_connect(),
     }

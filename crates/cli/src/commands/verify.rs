@@ -149,9 +149,9 @@ impl Verification<'_> {
         let mut releases: BTreeMap<RepoPath, FoundFiles> = BTreeMap::new();
         let mut failed: Vec<FailedFiles> = Vec::new();
         for GivenFile { path, .. } in files {
-            match self.find_by_digest(&clients, path).await {
-                Ok(listings) => {
-                    let (listing, also_in) = self.choose_project(path, listings)?;
+            let found = self.find_by_digest(&clients, path).await;
+            match found.and_then(|listings| self.choose_project(path, listings)) {
+                Ok((listing, also_in)) => {
                     let index = listing.index.clone();
                     let files = FoundFiles { listing, also_in, paths: Vec::new() };
                     releases.entry(index).or_insert(files).paths.push(path.clone());
@@ -302,8 +302,7 @@ impl Verification<'_> {
         };
         let others = projects.into_iter().filter(|project| *project != meant).map(other).collect();
         let listing = listings.into_iter().find(|listing| listing.project == meant);
-        let listing = listing.ok_or_else(|| CliError::other("the file is in no release", "run it again"))?;
-        Ok((listing, others))
+        Ok((listing.expect("the project is that of a listing"), others))
     }
 
     /// Asks on first use of a project that only the server named.

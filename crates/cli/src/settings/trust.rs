@@ -1,4 +1,5 @@
-//! The file that remembers which projects this computer has accepted, one readable JSON document.
+//! The file that remembers which projects this computer has accepted, one readable JSON document, and the histories of
+//! their signers beside it.
 
 use std::path::PathBuf;
 

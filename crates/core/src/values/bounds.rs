@@ -128,7 +128,8 @@ pub const JOURNAL_ENTRY_BYTES: usize = 64 << 20;
 /// Directories that one commit adds. It stores one release or one signers file: the directories of one path, and a few
 /// of the server's own.
 pub const NEW_DIRECTORIES: usize = 4 * PATH_SEGMENTS;
-/// Files that the commits of a batch in the database change, all together. The shortest line of one has about 42 bytes.
+/// Files that the commits of a batch in the database change, all together. In the journal, the shortest line of a file has
+/// about 42 bytes.
 pub const SHARED_BATCH_FILES: usize = 400_000;
 /// How long a follower can let the server wait for the next commit, in seconds.
 pub const JOURNAL_WAIT_SECONDS: usize = 60;
