@@ -10,7 +10,6 @@ pub(crate) mod state;
 pub(crate) mod submission;
 pub(crate) mod targets;
 pub(crate) mod turns;
-mod words;
 
 use std::{sync::Arc, time::Duration, time::SystemTime};
 
@@ -24,7 +23,8 @@ use countersign_core::values::bounds::{ANSWER_BYTES, FILE_BYTES};
 use countersign_core::values::{
     json::ParseError, key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp, wire, wire::routes,
 };
-use countersign_forge::{guard::Guard, guard::HostResolver, https::https_client, url::parse_bare_url};
+use countersign_forge::guard::{Guard, GuardRefusal, HostResolver};
+use countersign_forge::{https::https_client, url::parse_bare_url};
 use reqwest::{RequestBuilder, Response, StatusCode, header::CONTENT_TYPE, header::HeaderValue};
 use url::Url;
 
@@ -32,7 +32,6 @@ pub(crate) use crate::client::attempts::ServerCall;
 use crate::client::attempts::{
     ANSWER_TIMEOUT, Answer, ExchangeError, PAUSES, Repetition, exchange, next_pause,
 };
-use crate::client::words::not_asked;
 use crate::words::{error::CliError, error::ErrorKind, output::Output};
 use crate::{keys::SigningKey, settings::client_config::KnownServer};
 
@@ -343,4 +342,21 @@ fn new_nonce() -> Result<String, CliError> {
         CliError::other("the system gives no random bytes", "check the system").because(error.to_string())
     })?;
     Ok(uuid::Builder::from_random_bytes(bytes).into_uuid().hyphenated().to_string())
+}
+
+/// A server that only a signers file names, at an address where strangers must not send this computer (D227).
+fn not_asked(address: &str, refusal: &GuardRefusal) -> CliError {
+    let reason = match refusal {
+        GuardRefusal::NotPublic { kind, .. } => format!("it is or resolves to {kind}"),
+        GuardRefusal::PlainHttp { .. } => "its address is not https".to_owned(),
+        GuardRefusal::Scheme { .. } | GuardRefusal::UserInfo | GuardRefusal::Host(_) => refusal.to_string(),
+    };
+    CliError::usage(
+        format!(
+            "the project's signers file names the server {address}, which this computer does not ask: {reason}"
+        ),
+        format!(
+            "if you know this server, name it yourself: --server {address}, or `countersign config set server`"
+        ),
+    )
 }

@@ -1,8 +1,9 @@
-//! The next step after an error of a server. It depends on the code, and never on the words of a message (D230).
+//! The next step after an error of a server. It depends on the code, and never on the words of a message (D230). Those
+//! words are only shown, with the names that commands have.
 
 use countersign_api::error_code::ErrorCode as C;
 
-use crate::words::error::ErrorKind;
+use crate::words::error::{ErrorKind, replace_where};
 
 const CHECK_KEY: &str = "check --key: only keys that the project's signers file lists for this can do it";
 
@@ -114,12 +115,47 @@ fn hint_of_status(status: u16) -> &'static str {
     }
 }
 
+// What a server says, for people who type commands and never see a request.
+
+/// Names of the API, and what a user of this client calls them.
+const WORDS: [(&str, &str); 16] = [
+    ("POST /v1/register_repo", "`countersign register`"),
+    ("POST /v1/update_signers", "`countersign update`"),
+    ("POST /v1/signatures", "`countersign sign`"),
+    ("POST /v1/assets", "`countersign release`"),
+    ("POST /v1/revoke", "`countersign revoke`"),
+    ("POST /v1/withdraw", "`countersign withdraw`"),
+    ("POST /v1/object", "`countersign object`"),
+    ("POST /v1/veto", "`countersign veto`"),
+    ("veto_json", "the veto"),
+    ("forge_release_url", "the release's page"),
+    ("csum_files", "--checksums"),
+    ("signers_file_url", "the signers file's URL"),
+    ("revocation_json", "the revocation"),
+    ("objection_json", "the objection"),
+    ("subject_digest", "the digest of what was shown"),
+    ("public_key", "the key"),
+];
+
+pub(super) fn to_client_words(said: &str) -> String {
+    WORDS.iter().fold(said.to_owned(), |said, (word, meaning)| replace_word(&said, word, meaning))
+}
+
+/// Replaces a word where it stands alone. A part of a path stays as it is.
+fn replace_word(text: &str, word: &str, meaning: &str) -> String {
+    let opens = |c: char| c.is_whitespace() || "(\"'`".contains(c);
+    let closes = |c: char| c.is_whitespace() || ":,;.)\"'`".contains(c);
+    replace_where(text, word, meaning, |before, behind| {
+        before.chars().next_back().is_none_or(opens) && behind.chars().next().is_none_or(closes)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use reqwest::StatusCode;
     use serde_json::{Map, Value, json};
 
-    use crate::client::{ServerClient, advice::*, attempts::Answer, words::to_client_words};
+    use crate::client::{ServerClient, advice::*, attempts::Answer};
     use crate::words::output::Output;
 
     fn client() -> ServerClient {

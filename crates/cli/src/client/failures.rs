@@ -6,8 +6,8 @@ use countersign_core::values::{json::ParseError, shown::shown_text, shown::shown
 use countersign_forge::{guard::find_refusal, https::TlsProblem, https::find_tls_problem};
 use serde_json::json;
 
-use crate::client::advice::{advise, is_fetched};
-use crate::client::{ServerClient, attempts::Answer, attempts::ExchangeError, words, words::not_asked};
+use crate::client::advice::{advise, is_fetched, to_client_words};
+use crate::client::{ServerClient, attempts::Answer, attempts::ExchangeError, not_asked};
 use crate::words::error::{CliError, ErrorKind};
 
 /// The longest refusals name a key and two paths, and say what to do.
@@ -29,7 +29,7 @@ impl ServerClient {
             );
         }
         let Some(told) = answer.told() else { return self.refused_by_stranger(answer) };
-        let said = shown_within(&words::to_client_words(&told.error), SAID_CHARS);
+        let said = shown_within(&to_client_words(&told.error), SAID_CHARS);
         let code = told.known_code();
         let (kind, hint) = advise(code, status);
         let did = match status {
