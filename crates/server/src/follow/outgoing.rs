@@ -151,7 +151,7 @@ impl PageVersion {
     }
 }
 
-/// Reads the address of a server whose answers nobody on the way may change. http is for this machine only.
+/// Reads the address of a server whose answers must not be changed on the way. http is for this machine only.
 pub(crate) fn parse_guarded_url(text: &str) -> Option<Url> {
     let is_guarded = |url: &Url| url.scheme() == "https" || url.host_str().is_some_and(is_this_machine);
     parse_bare_url(text).filter(is_guarded)

@@ -55,8 +55,7 @@ impl KnownRelease<'_> {
         }))
     }
 
-    /// Describes the revocation that was begun as something that waits for this key. `None` if there is none that
-    /// `is_wanted`.
+    /// Describes the revocation that was begun as something that waits for this key, if it `is_wanted`.
     pub(super) fn describe_begun(
         &self,
         snapshot: &impl Snapshot,
