@@ -1,9 +1,9 @@
 //! Listeners to events: how many there are, how they wake, and how much work they cause; and each of them, from recent
 //! commits to Server-Sent Events.
 //!
-//! Each listener reads the newest commits from its own position. After each look it rests, longer if there are more listeners, so
-//! that the number of looks per second is bounded. Then it sends all that happened meanwhile. A change never waits for
-//! listeners, not even to wake them.
+//! Each listener reads the newest commits from its own position. After each look it rests, longer if there are more
+//! listeners, so that the number of looks per second is bounded. Then it sends all that happened meanwhile. A change
+//! never waits for listeners, not even to wake them.
 
 pub mod journal;
 pub mod webhooks;
@@ -305,8 +305,8 @@ impl Audience {
         self.permits.held()
     }
 
-    /// Gives a place with a spread. If all are taken, the oldest listener of the address with most listeners goes, if that
-    /// address has more than the newcomer's then will. Otherwise `None`: no one waits for a place.
+    /// Gives a place with a spread. If all are taken, the oldest listener of the address with most listeners goes, if
+    /// that address has more than the newcomer's then will. Otherwise `None`: no one waits for a place.
     fn admit(&self, claimant: Claimant) -> Option<(Permit, u32)> {
         let place = self.permits.try_take(claimant).ok()?;
         Some((place, (self.admitted.add(1) % 8) as u32))

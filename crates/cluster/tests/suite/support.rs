@@ -80,7 +80,7 @@ impl World {
 }
 
 impl Node {
-    /// As the store does it: append, and if another node was faster, read what is new and try again on that.
+    /// Appends as the store does: append, and if another node was faster, read what is new and try again on that.
     #[track_caller]
     pub(crate) fn write(&mut self, base: &mut Option<ObjectId>, body: &str) -> ObjectId {
         loop {

@@ -18,7 +18,7 @@ pub(crate) struct Figures {
     elapsed: Duration,
     /// One for each request, sorted.
     latencies: Vec<Duration>,
-    /// Of all answers, with their heads.
+    /// The bytes of all answers, with their heads.
     bytes: usize,
 }
 

@@ -17,7 +17,7 @@ use crate::{Failure, plan::index_in, plan::key_of, plan::project_of};
 
 const SIGNERS: usize = 3;
 const THRESHOLD: usize = 2;
-/// The same in every run, so that the content of a kept repository is known without reading it.
+/// A time that is equal in every run, so that the content of a kept repository is known without reading it.
 const WRITTEN_AT: i64 = 1_750_000_000;
 const ASSETS: [&str; 4] = ["app-arm64.tar.gz", "app-x86_64.tar.gz", "app.deb", "app.zip"];
 

@@ -57,7 +57,7 @@ pub(crate) struct Submitted {
     pub(crate) afterwards: Afterwards,
     pub(crate) commits_per_fsync_round: f64,
     pub(crate) baseline: Writes,
-    /// Of another process than that of the reads.
+    /// The memory of another process than that of the reads.
     pub(crate) memory_after_writes: Memory,
     pub(crate) repository_before: Weight,
     pub(crate) repository_after: Weight,
@@ -121,7 +121,7 @@ impl fmt::Display for SizeReport {
     }
 }
 
-/// As a part of the table.
+/// Writes this as a part of the table.
 struct Shown<'a, T>(&'a T);
 
 impl fmt::Display for Shown<'_, Row> {

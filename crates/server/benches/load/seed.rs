@@ -33,7 +33,7 @@ impl Seeded {
         self.dir.path().join("data")
     }
 
-    /// For the files of the run, on the same disk.
+    /// A directory for the files of the run, on the same disk.
     pub(crate) fn beside(&self) -> &Path {
         self.dir.path()
     }

@@ -157,7 +157,7 @@ async fn the_releases_of_a_project_come_newest_first_by_state_and_by_tag() {
     check(&team.restart());
 }
 
-/// As on pages: by version, not by time.
+/// Releases are sorted as on pages: by version, not by time.
 #[tokio::test]
 async fn the_newest_release_is_the_highest_complete_version_that_no_one_revokes() {
     let team = Team::new();

@@ -206,7 +206,7 @@ pub(crate) fn evaluate(text: &str, context: &Value) -> String {
     found.map(|value| value.as_str().expect("text").to_owned()).unwrap_or_default()
 }
 
-/// As GitHub's runner reads the file: `name=value`, or `name<<END`, lines, `END`.
+/// Reads the file as GitHub's runner does: `name=value`, or `name<<END`, lines, `END`.
 fn read_outputs(text: &str) -> BTreeMap<String, String> {
     let mut outputs = BTreeMap::new();
     let mut lines = text.lines();
@@ -228,7 +228,7 @@ fn read_outputs(text: &str) -> BTreeMap<String, String> {
     outputs
 }
 
-/// As GitHub's runner looks for commands, of both forms, except while they are switched off.
+/// Looks for commands as GitHub's runner does, of both forms, except while they are switched off.
 fn find_commands(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut stopped: Option<String> = None;

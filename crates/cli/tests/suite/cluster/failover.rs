@@ -14,7 +14,7 @@ fn start(standby: Standby) -> Option<(Cluster, Postgres)> {
     Some((Cluster::start_on(primary, 3), standby))
 }
 
-/// As a new primary behind the same name.
+/// Switches to a new primary behind the same name.
 fn move_to(cluster: &Cluster, standby: &Postgres) {
     for way in &cluster.ways {
         way.redirect(standby.address());

@@ -10,7 +10,7 @@ use crate::support::{Git, Person, Reply, Request, SignersFile, TestServer, World
 
 pub(super) const PEOPLE: usize = 64;
 const RELEASES: usize = 3;
-/// For all of a load, faults and repetitions included.
+/// The time for all of a load, faults and repetitions included.
 const TIMEOUT: Duration = Duration::from_secs(27);
 
 pub(super) struct Load {

@@ -11,7 +11,7 @@ pub(super) const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Fields are dropped in this order: nodes end before what they need.
 pub(super) struct Cluster {
-    /// With node 0 as its server.
+    /// A world with node 0 as its server.
     pub(super) world: World,
     others: Vec<TestServer>,
     /// The way of each node to the database.
@@ -32,7 +32,7 @@ impl Cluster {
         Self::start_as(postgres, nodes, |launch| launch)
     }
 
-    /// With nodes that are started in this way.
+    /// Begins with nodes that are started in this way.
     pub(super) fn start_as(postgres: Postgres, nodes: usize, adapt: impl Fn(Launch) -> Launch) -> Self {
         let ways: Vec<_> = (0..nodes).map(|_| Proxy::for_postgres(postgres.address())).collect();
         let on_database = |launch: Launch, way: &Proxy| {

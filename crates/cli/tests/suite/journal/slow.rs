@@ -7,7 +7,7 @@ use std::{sync::atomic::AtomicBool, sync::atomic::Ordering, thread, time::Durati
 use super::{LARGE, read_journal, start_with_much};
 use crate::support::{Request, http, metrics};
 
-/// As many as there are places.
+/// The number of followers, as many as there are places.
 const SLOW: usize = 32;
 
 /// Takes some bytes now and then: enough not to look dead.

@@ -56,7 +56,7 @@ impl SshAgent {
         run_tool(Command::new("ssh-add").args(["-q", "-d"]).arg(key).env("SSH_AUTH_SOCK", self.socket()));
     }
 
-    /// As `ssh-add -x` does, which would ask on a terminal.
+    /// Locks the agent as `ssh-add -x` does, which would ask on a terminal.
     fn lock(&self) {
         let mut stream = UnixStream::connect(self.socket()).unwrap();
         stream.write_all(b"\0\0\0\x09\x16\0\0\0\x04lock").unwrap();

@@ -14,7 +14,7 @@ use crate::support::{
 /// The largest body that needs no place.
 const SMALL_BODY: usize = 16 * 1024;
 
-/// As a trusted proxy passes it on for a client at this address.
+/// Sends a request as a trusted proxy passes it on for a client at this address.
 fn from(request: Request, address: &str) -> Request {
     request.with_header("X-Forwarded-For", address)
 }

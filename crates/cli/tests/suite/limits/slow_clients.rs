@@ -13,7 +13,7 @@ const MORE: usize = 1_000;
 /// Less than the time after which the server gives a slow client up.
 const PROMPTLY: Duration = Duration::from_secs(10);
 
-/// As many connections as asked for, each with half a request; fewer if the system does not allow more files.
+/// Opens as many connections as asked for, each with half a request; fewer if the system does not allow more files.
 fn dribble(address: SocketAddr, beginning: &str, wanted: usize) -> Vec<TcpStream> {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });

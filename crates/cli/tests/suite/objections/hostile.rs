@@ -6,7 +6,7 @@ use crate::support::hostile::{HostileServer, Victim, assert_harmless};
 use crate::support::objections::{collecting, object, objection, project};
 use crate::support::{Person, World, client::Computer, client::add_files, html::open, people::now, person};
 
-/// As the server keeps it.
+/// An objection as the server keeps it.
 fn objections_file(world: &World, index: &str, key: &Person, signer: &Person, of: &str) -> Vec<u8> {
     let document = objection(world, of, Some("made up"));
     assert!(world.exists(index));

@@ -36,7 +36,7 @@ fn paste(dir: &Path, world: &ForgeWorld, host: &str, commands: &str) -> String {
     said
 }
 
-/// As `git push` would.
+/// Puts a signers file on the forge as `git push` would.
 fn push_signers(forge: &FakeForge, bytes: &[u8]) {
     forge.put_signers("acme/app", "main", "svc.signers.json", &SignersFile::of(1, &[&alice()]));
     let answer = ForgeAnswer::bytes(bytes).with_header("content-type", "text/plain");

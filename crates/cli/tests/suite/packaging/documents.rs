@@ -37,7 +37,7 @@ fn prose(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// As GitHub names headings. A name that is there already gets a number.
+/// Names headings as GitHub does. A name that is there already gets a number.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let headings = prose(text).filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#'));

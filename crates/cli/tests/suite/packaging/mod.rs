@@ -70,7 +70,7 @@ impl ReleaseScene {
         self.release_with(Path::new(env!("CARGO_BIN_EXE_countersign")), step, more)
     }
 
-    /// With this program as the client.
+    /// Runs a step of `packaging/release` with this program as the client.
     pub(crate) fn release_with(&self, client: &Path, step: &str, more: &[&str]) -> Ran {
         let mut command = Command::new(packaging("release"));
         self.computer.settle(&mut command);

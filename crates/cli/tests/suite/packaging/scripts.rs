@@ -147,7 +147,7 @@ fn packed(name: &str, from: &str, to: &str) -> Option<String> {
     (name == from).then(|| if to.ends_with('/') { format!("{to}{last}") } else { to.to_owned() })
 }
 
-/// As rpm runs them: with 0 at a removal, and 1 or 2 otherwise.
+/// Runs the scripts as rpm does: with 0 at a removal, and 1 or 2 otherwise.
 #[test]
 fn the_scripts_of_the_rpm_tell_systemd() {
     let dir = tempfile::TempDir::new().unwrap();

@@ -45,9 +45,9 @@ pub(super) fn setting((name, default): (&str, u64)) -> u64 {
 #[derive(Debug, Default)]
 struct Figures {
     kills: u64,
-    /// Of these, while the server started.
+    /// The kills while the server started.
     starting: u64,
-    /// Of these, in the middle of writing a pack or moving the branch.
+    /// The kills in the middle of writing a pack or moving the branch.
     unfinished: u64,
     acknowledged: u64,
     unanswered: u64,
@@ -304,7 +304,7 @@ fn assert_includes(answer: &Value, expected: &Value) {
     }
 }
 
-/// As if the last folds were long ago: the packs that they took in go at the next start.
+/// Makes the last folds seem long ago: the packs that they took in go at the next start.
 fn age_folded_packs(server: &TestServer) {
     for entry in fs::read_dir(server.repository().join("objects/pack")).expect("packs") {
         let path = entry.expect("an entry").path();

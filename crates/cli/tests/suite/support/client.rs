@@ -116,7 +116,7 @@ impl Computer {
         command.env("COUNTERSIGN_SERVER", &self.server).env("COUNTERSIGN_CONFIG_DIR", self.config());
     }
 
-    /// As `command`, told of no server.
+    /// Makes a command as `command` does, told of no server.
     pub(crate) fn newcomer(&self, args: &[&str]) -> Command {
         let mut command = self.command(args);
         command.env_remove("COUNTERSIGN_SERVER");
@@ -127,7 +127,7 @@ impl Computer {
         Ran::of(&mut self.command(args))
     }
 
-    /// As `run`, with the key of the person of this name.
+    /// Runs a command as `run` does, with the key of the person of this name.
     pub(crate) fn run_as(&self, name: &str, args: &[&str]) -> Ran {
         Ran::of(self.command(args).env("COUNTERSIGN_KEY", self.key_of(name)))
     }

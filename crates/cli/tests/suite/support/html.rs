@@ -52,7 +52,7 @@ fn ask(server: &TestServer, target: &str, policy: &str) -> (u16, String) {
     (reply.status, reply.text())
 }
 
-/// As `visit`, for a page that must be there.
+/// Visits a page that must be there.
 #[track_caller]
 pub(crate) fn open(server: &TestServer, target: &str) -> Html {
     let html = visit(server, target);

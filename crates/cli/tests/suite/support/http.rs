@@ -146,7 +146,7 @@ impl Reply {
         message
     }
 
-    /// As `error`, with words that the message must contain.
+    /// Checks an error as `error` does, with words that the message must contain.
     #[track_caller]
     pub(crate) fn refused(&self, status: u16, words: &str) {
         let message = self.error(status);
@@ -159,7 +159,7 @@ pub(crate) fn send(address: SocketAddr, request: &Request) -> Reply {
     try_send(address, request).unwrap_or_else(|error| panic!("no answer: {error}"))
 }
 
-/// As `send`, for a server that may be gone.
+/// Sends a request as `send` does, to a server that may be gone.
 pub(crate) fn try_send(address: SocketAddr, request: &Request) -> std::io::Result<Reply> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(TIMEOUT))?;

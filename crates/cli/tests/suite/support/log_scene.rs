@@ -60,7 +60,7 @@ pub(crate) struct LogScene {
 }
 
 impl LogScene {
-    /// With these witnesses in the signers file.
+    /// Begins a scene with these witnesses in the signers file.
     #[track_caller]
     pub(crate) fn start(transparency: Option<Value>) -> Self {
         let config = TempDir::new().expect("a temporary directory");

@@ -24,7 +24,7 @@ pub(crate) fn project() -> World {
     World::with_project(&team(), &[&alice, &bob, &carol, &dave, &erin])
 }
 
-/// With a release of alice's that collects signatures.
+/// Begins with a release of alice's that collects signatures.
 pub(crate) fn collecting() -> (World, String) {
     let world = project();
     let index = world.add_release(&person("alice"), "acme/app/v1");

@@ -108,7 +108,7 @@ impl Reader<'_> {
         Some(line)
     }
 
-    /// As long as a line `data LENGTH` says.
+    /// Reads content as long as a line `data LENGTH` says.
     fn data(&mut self, announced: &str) -> Vec<u8> {
         let length = announced.strip_prefix("data ").and_then(|length| length.parse().ok());
         let (data, rest) = self.rest.split_at(length.expect("a length"));

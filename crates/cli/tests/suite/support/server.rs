@@ -78,7 +78,7 @@ impl Launch {
         self.args(["--config", path_text(&path)])
     }
 
-    /// With metrics on a free port ([`TestServer::metrics_address`]).
+    /// Starts a server with metrics on a free port ([`TestServer::metrics_address`]).
     pub(crate) fn with_metrics(self) -> Self {
         self.args(["--metrics-listen", "127.0.0.1:0"])
     }

@@ -120,7 +120,7 @@ fn accepting_again_extends_the_history_and_leaves_the_rest() {
     assert_eq!(store, once);
 }
 
-/// As two commands do that both found no pin, each shown another past: the second to write must find out.
+/// Remembers as two commands do that both found no pin, each shown another past: the second to write must find out.
 #[test]
 fn what_does_not_continue_the_pin_is_not_accepted_even_if_it_was_checked_before() {
     for (known, shown) in

@@ -203,7 +203,7 @@ fn activation_removes_the_superseded_proposals() {
     assert!(world.repo.names_below(&pending_dir()).is_empty());
 }
 
-/// As the server would assemble it, with the signatures of everyone who may sign the proposal.
+/// A chain as the server would assemble it, with the signatures of everyone who may sign the proposal.
 #[test]
 fn a_history_has_a_largest_size_and_what_exceeds_it_is_not_proposed() {
     let entry = format!("{PROJECT}/svc.signers.history/000001.json");

@@ -25,7 +25,7 @@ pub(super) struct StapleVector {
     pub(super) policy: Option<String>,
     pub(super) log_key: Option<VerifierKey>,
     pub(super) subject: StapleSubject,
-    /// As it stands in the file.
+    /// The staple as it stands in the file.
     pub(super) staple: Value,
 }
 

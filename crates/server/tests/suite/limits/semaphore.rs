@@ -199,7 +199,7 @@ async fn of_those_who_wait_the_one_that_holds_least_is_next_whenever_it_came() {
     assert!(crowd[0].as_mut().now_or_never().unwrap().is_ok());
 }
 
-/// With one place, every claimant holds nothing whenever it becomes free.
+/// Waiters come in turns also if there is one place: every claimant holds nothing whenever it becomes free.
 #[tokio::test(start_paused = true)]
 async fn addresses_that_wait_take_turns() {
     let places = FairSemaphore::new(SemaphoreRules { total: 1, share: 1, waiting: 20, grace: None, ..RULES });

@@ -108,7 +108,7 @@ async fn an_expired_nonce_is_removed_and_still_not_new_when_the_clock_goes_back(
     assert!(!fixture.is_new(&fixture.open(RepositoryAge::HasCommits), 1).await);
 }
 
-/// As requests have it: a nonce is kept for seven minutes after it was signed.
+/// Remembers a nonce as requests do: it is kept for seven minutes after it was signed.
 async fn signed_at(fixture: &Fixture, nonces: &Nonces, nonce: u8) -> bool {
     is_new(nonces.remember([nonce; 16], at(fixture.now.load(Ordering::Relaxed) + 420)).await)
 }

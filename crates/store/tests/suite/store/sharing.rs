@@ -582,7 +582,8 @@ fn is_branch_moved(taken: &Taken) -> bool {
     taken.step == DiskStep::Rename && taken.path.ends_with("refs/heads/main")
 }
 
-/// As a rotation of more releases than could be registered now (D202). A server on its own makes it all the same.
+/// A change like a rotation of more releases than could be registered now (D202). A server on its own makes it all the
+/// same.
 #[tokio::test]
 async fn a_change_that_fits_no_batch_is_refused_by_itself() {
     let nodes = Nodes::new();

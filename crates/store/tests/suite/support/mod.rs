@@ -144,7 +144,7 @@ pub(crate) fn contents(head: &Head) -> BTreeMap<String, String> {
     names.into_iter().map(|name| (name.clone(), read_both_ways(head, &name))).collect()
 }
 
-/// As decisions read it, and as it is served.
+/// Reads a file as decisions do, and as it is served.
 fn read_both_ways(head: &Head, name: &str) -> String {
     let (name, content) = (path(name), read(head, name).unwrap());
     let served = head.content(head.file(&name).unwrap()).unwrap();

@@ -27,7 +27,7 @@ impl ForgeWorld {
         Self { world, forge }
     }
 
-    /// With an active project `acme/app` of alice.
+    /// Begins with an active project `acme/app` of alice.
     #[track_caller]
     pub(crate) fn with_project(kind: Kind) -> Self {
         let this = Self::start(kind);

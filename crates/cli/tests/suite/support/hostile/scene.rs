@@ -129,7 +129,7 @@ impl Scene {
         Self::with(&SignersFile::of(2, &[&alice(), &bob(), &carol()]))
     }
 
-    /// As `start`, with another signers file of all three.
+    /// Starts as `start` does, with another signers file of all three.
     #[track_caller]
     pub(crate) fn with(file: &SignersFile) -> Self {
         let world = World::with_project(file, &[&alice(), &bob(), &carol()]);

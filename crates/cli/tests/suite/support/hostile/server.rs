@@ -48,7 +48,7 @@ pub(crate) enum Lie {
 
 #[derive(Clone, Copy)]
 pub(crate) enum AfterHalf {
-    /// For as long as the other side waits.
+    /// Answers nothing for as long as the other side waits.
     Silence,
     End,
 }
