@@ -38,7 +38,7 @@ pub enum LogWarning {
          require more than half of a group", .0.needed, shown_witness_count(.0.witnesses)
     )]
     LogAloneSplits(Tolerance),
-    /// No witness that is said to replay the rules has to have cosigned. `has_replaying`: the signers file names one
+    /// The log can sign without a cosignature of a witness that replays the rules. `has_replaying`: the signers file names one
     /// that does.
     #[error(
         "{}: the log alone can sign a state that its commits do not give, and witnesses that only check that the log \

@@ -4,7 +4,7 @@
 //! and why (`reason`), the `project`, and a `bundle` or a `history`; `staples` says what its files have. These words
 //! stand in the file alone. What is tested is made here, from fixed seeds and times:
 //! `COUNTERSIGN_WRITE_VECTORS=1 cargo test -p countersign-core-tests --test suite vectors` puts it into the files anew.
-//! For a new vector, write a file with its words first.
+//! A new vector begins as a file that has only its words.
 
 use std::{collections::BTreeMap, env, fs, path::PathBuf};
 
