@@ -157,10 +157,8 @@ impl Shown {
 
     /// Puts the names of signers in the place of their keys where the hint of an error replaces a key (D246).
     pub(crate) fn naming_keys(&self, error: CliError) -> CliError {
-        let files = self.signers_files().unwrap_or_default();
-        let names = Names::of(&files);
-        let keys = files.iter().flat_map(SignersFile::keys);
-        let hint = keys.fold(error.hint().to_owned(), |hint, key| match names.signer(key).name {
+        let (names, keys) = (self.names(), self.listed_keys().unwrap_or_default());
+        let hint = keys.into_iter().fold(error.hint().to_owned(), |hint, key| match names.signer(key).name {
             Some(name) if quote(&name) == name => {
                 hint.replace(&format!("--replace {key}="), &format!("--replace {name}="))
             }
@@ -195,6 +193,11 @@ impl Shown {
     fn signers_files(&self) -> Result<Vec<SignersFile>, CliError> {
         let proposed = self.parsed(&layout::pending_signers(self.project()), SignersFile::parse)?;
         Ok(self.signers()?.into_iter().chain(proposed).collect())
+    }
+
+    /// What those are called whom the two files list; no names where one of them is not readable.
+    pub(crate) fn names(&self) -> Names {
+        Names::of(&self.signers_files().unwrap_or_default())
     }
 
     /// The keys of the signers file in force, and of one that is proposed.

@@ -3,21 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_api::catalogue::{KeyPendingResponse, WaitingFile, WaitingKind};
-use countersign_core::documents::{layout, signers::Role, signers::SignersFile};
+use countersign_core::documents::{layout, signers::Role};
 use countersign_core::rules::quorum::Tally;
 use countersign_core::values::shown::{quoted, shown_text};
 use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
 use countersign_explain::describe::{Description, describe};
-use countersign_explain::{progress::Names, progress::groups_text, reproduction::count_different};
+use countersign_explain::{progress::groups_text, reproduction::count_different};
 use serde_json::{Value, json};
 
 use crate::args::PendingArgs;
+use crate::client::state::{Shown, StateQuestion};
 use crate::client::targets::{ReleaseName, SEARCH, find_project};
-use crate::client::{ServerClient, now, session::Reader, session::Session, state::StateQuestion};
+use crate::client::{ServerClient, now, session::Reader, session::Session};
 use crate::words::table::{People, age_text, when_text};
 use crate::words::{error::CliError, output::Output, output::Several};
 
-/// The most projects in which the names of signers are looked up.
+/// The most projects whose state is asked for.
 const MOST_ASKED: usize = 20;
 
 pub(crate) async fn run(session: &Session, args: &PendingArgs) -> Result<(), CliError> {
@@ -63,7 +64,7 @@ pub(crate) async fn run(session: &Session, args: &PendingArgs) -> Result<(), Cli
     let text = if session.output.is_terse() {
         found.iter().map(|waiting| format!("{}\n", waiting.file.file_path)).collect()
     } else {
-        to_text(session, &found, &find_names(&found).await, &find_vetoes(&found).await, now()?)
+        to_text(session, &found, &ask_projects(&found).await, now()?)
     };
     if !several.has_failed() {
         return session.output.answer(&text, &value);
@@ -124,61 +125,53 @@ impl PendingFile {
     }
 }
 
-/// What those are called who registered or proposed something. Each project names its own keys.
-async fn find_names(found: &[PendingFile]) -> BTreeMap<RepoPath, Names> {
-    let mut names = BTreeMap::new();
-    for PendingFile { file, client } in found.iter().filter(|waiting| waiting.file.by.is_some()) {
-        if names.len() < MOST_ASKED && !names.contains_key(&file.project_id) {
+/// The state of each project whose words a line needs: what those are called who registered or proposed something, and a
+/// veto that masters have begun. Each project names its own keys.
+async fn ask_projects(found: &[PendingFile]) -> BTreeMap<RepoPath, Shown> {
+    let mut shown = BTreeMap::new();
+    let may_be_vetoed = found.iter().filter(|waiting| waiting.file.waits_until.is_some());
+    let by_someone = found.iter().filter(|waiting| waiting.file.by.is_some());
+    for PendingFile { file, client } in may_be_vetoed.chain(by_someone) {
+        let project = &file.project_id;
+        if shown.len() < MOST_ASKED && !shown.contains_key(project) {
             // A server that answers wrongly does not hide what others list.
-            let here = find_names_at(client, &file.project_id).await.unwrap_or_default();
-            names.insert(file.project_id.clone(), here);
+            let found = client.state_at(&layout::active_signers(project)).await;
+            shown.insert(project.clone(), found.unwrap_or_else(|_| Shown::nothing(client, project)));
         }
     }
-    names
+    shown
 }
 
-/// The vetoes that masters have begun, in words, of the signers that wait.
-async fn find_vetoes(found: &[PendingFile]) -> BTreeMap<RepoPath, [String; 2]> {
-    let mut vetoes = BTreeMap::new();
-    let waiting = found.iter().filter(|waiting| waiting.file.waits_until.is_some());
-    for PendingFile { file, client } in waiting.take(MOST_ASKED) {
-        let shown = client.state_at(&file.file_path).await.ok();
-        let described = shown.and_then(|shown| describe(&shown.files, &file.file_path).ok().flatten());
-        let Some(Description::Proposal(proposal)) = described else { continue };
-        if let Some(veto) = &proposal.veto {
-            let people = People { names: &proposal.names, you: None };
-            let by = people.list(veto.signed.iter().map(|member| member.signer.key));
-            let said = format!("veto begun by {by}: {}", quoted(&veto.reason));
-            vetoes.insert(file.file_path.clone(), [said, format!("veto {}", groups_text(&veto.groups))]);
-        }
-    }
-    vetoes
-}
-
-async fn find_names_at(client: &ServerClient, project: &RepoPath) -> Result<Names, CliError> {
-    let shown = client.state_at(&layout::active_signers(project)).await?;
-    let proposed = shown.parsed(&layout::pending_signers(project), SignersFile::parse)?;
-    Ok(Names::of(shown.signers()?.iter().chain(&proposed)))
+/// The veto that masters have begun of the signers that wait: its words, and how far it is.
+fn find_veto(file: &WaitingFile, shown: Option<&Shown>) -> Option<[String; 2]> {
+    let shown = shown.filter(|_| file.waits_until.is_some())?;
+    let Some(Description::Proposal(proposal)) = describe(&shown.files, &file.file_path).ok()? else {
+        return None;
+    };
+    let veto = proposal.veto.as_ref()?;
+    let people = People { names: &proposal.names, you: None };
+    let by = people.list(veto.signed.iter().map(|member| member.signer.key));
+    let said = format!("veto begun by {by}: {}", quoted(&veto.reason));
+    Some([said, format!("veto {}", groups_text(&veto.groups))])
 }
 
 /// One block for each file: its name, which can be pasted, and below it what is asked.
 fn to_text(
     session: &Session,
     found: &[PendingFile],
-    names: &BTreeMap<RepoPath, Names>,
-    vetoes: &BTreeMap<RepoPath, [String; 2]>,
+    projects: &BTreeMap<RepoPath, Shown>,
     now: Timestamp,
 ) -> String {
     let servers: BTreeSet<String> = found.iter().map(|waiting| waiting.client.address()).collect();
-    let nameless = Names::default();
     let mut lines = Vec::new();
     for PendingFile { file, client } in found {
+        let shown = projects.get(&file.project_id);
         lines.push(session.output.strong(&session.name_of(&file.file_path, Some(&file.project_id))));
         lines.extend(ask(file, session.output).into_iter().map(|line| format!("  {line}")));
         let (collected, needed, age) = (file.collected, file.needed, age_text(file.since, now));
-        let veto = vetoes.get(&file.file_path);
-        lines.extend(veto.map(|[said, _]| format!("  {}", session.output.bad(said))));
-        let progress = match (file.kind, veto) {
+        let veto = find_veto(file, shown);
+        lines.extend(veto.iter().map(|[said, _]| format!("  {}", session.output.bad(said))));
+        let progress = match (file.kind, &veto) {
             (WaitingKind::Rebuild, _) => format!("reproduced by {collected} of {needed} builders"),
             (WaitingKind::Signers, Some([_, progress])) => progress.clone(),
             (WaitingKind::Release | WaitingKind::Signers | WaitingKind::Revocation, _) => {
@@ -186,8 +179,8 @@ fn to_text(
             }
         };
         lines.push(format!("  {progress}, since {age}"));
-        let people = People { names: names.get(&file.project_id).unwrap_or(&nameless), you: None };
-        lines.extend(file.by.map(|key| format!("  by {}", people.name(key))));
+        let names = shown.map(Shown::names).unwrap_or_default();
+        lines.extend(file.by.map(|key| format!("  by {}", People { names: &names, you: None }.name(key))));
         if servers.len() > 1 {
             lines.push(format!("  on {}", client.address()));
         }
