@@ -187,6 +187,8 @@ fn a_witness_with_two_keys_counts_once() {
         [&cosigned(&[a.clone(), p.clone()]), &cosigned(&[b.clone(), q.clone()])]
     );
     assert_eq!(Policy::parse(two.to_string().as_bytes()), Ok(two.clone()));
+    assert_eq!(two.keys_of("example.com/1").collect::<Vec<_>>(), [&a, &p]);
+    assert_eq!(two.keys_of("example.com/3").count(), 0);
     // Its newest time counts, whichever key says it.
     assert_eq!(two.as_of([(a.clone(), 9), (p.clone(), 7)]), None);
     assert_eq!(two.as_of([(a.clone(), 3), (p.clone(), 7), (q.clone(), 8)]), Some(7));

@@ -6,7 +6,8 @@ use countersign_core::documents::{layout, signatures::SignatureSet};
 use countersign_core::log::record::{LoggedState, Record, ReleaseRecord};
 use countersign_core::log::{checkpoint::InclusionProof, status::Statuses};
 use countersign_core::proof::state_lie::{LeafBefore, NoLie, ProvenLie, StateLie};
-use countersign_core::{rules::snapshot::Change, values::digest::Sha256, values::digest::Sha512};
+use countersign_core::rules::snapshot::Change;
+use countersign_core::values::{bounds::PROOF_HASHES, digest::Sha256, digest::Sha512};
 use countersign_testing::evidence::{founded, index_path, rotated, signed_by};
 use countersign_testing::{PROJECT, alice, path};
 
@@ -236,4 +237,11 @@ fn a_file_is_read_strictly() {
         assert!(StateLie::parse(text.replacen(from, to, 1).as_bytes()).is_err(), "{to}");
     }
     assert!(StateLie::parse(b"{}").is_err());
+    // An inclusion is proven by as many hashes as a tree has levels, and no more.
+    for (count, is_read) in [(PROOF_HASHES, true), (PROOF_HASHES + 1, false)] {
+        let mut lie = example();
+        let before = lie.before.as_mut().expect("a leaf before");
+        before.hashes = vec![before.leaf.hash(); count];
+        assert_eq!(StateLie::parse(&lie.write()).is_ok(), is_read, "{count}");
+    }
 }

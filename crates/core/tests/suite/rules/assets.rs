@@ -271,6 +271,54 @@ fn whatever_collects_a_rotation_fits_what_nodes_share() {
     assert!(files.iter().all(|files| *files < JOURNAL_ENTRY_FILES), "{files:?}");
 }
 
+/// The bytes of a rotation for a release of the project in this directory. In the journal: a line each for three files, of 51
+/// bytes beside the longest name. In the repository: the directories, of which the release's own lists eight such names (D202).
+fn rotation_bytes(dir: &str) -> [usize; 2] {
+    const LONGEST: &str = "svc.index.json.signatures.json.pending";
+    let index = format!("{dir}/svc.index.json");
+    let journal = 3 * (format!("{PROJECT}/{dir}/{LONGEST}").len() + 51);
+    let directories = index.len() + 91 * index.split('/').count() + 8 * (27 + LONGEST.len());
+    [journal, directories]
+}
+
+#[test]
+fn releases_collect_to_the_last_byte_that_a_rotation_may_change() {
+    type Dirs<'a> = (&'a dyn Fn(usize) -> String, &'a dyn Fn(usize, usize) -> String);
+    let segment = "s".repeat(190);
+    let long = |n: usize| format!("{n:0190}/{segment}/{segment}");
+    let deep = |n: usize| format!("{n:05}{}", "/d".repeat(40));
+    // The last one takes what is left, and with one more character too much.
+    let last_long = |left: usize, more| {
+        let chars = (left - rotation_bytes("")[0]) / 3 + more;
+        (1..=chars).map(|n| if n % 190 == 0 && n < chars { '/' } else { 's' }).collect()
+    };
+    let last_deep = |left, more| {
+        let above = "d/".repeat((left - rotation_bytes("s")[1]) / 93);
+        let chars = left - rotation_bytes(&above)[1] + more;
+        format!("{above}{}", "s".repeat(chars))
+    };
+    let shapes: [Dirs<'_>; 2] = [(&long, &last_long), (&deep, &last_deep)];
+    for (part, (dirs, last)) in shapes.into_iter().enumerate() {
+        let mut world = collecting();
+        let left = COLLECTING_BYTES - rotation_bytes("releases/tag/v1")[part];
+        let cost = rotation_bytes(&dirs(0))[part];
+        let count = (left - rotation_bytes(&segment)[part]) / cost;
+        for dir in (0..count).map(dirs) {
+            let signatures = format!("{PROJECT}/{dir}/svc.index.json.signatures.json.pending");
+            world.repo.put(&path(&signatures), b"{}");
+        }
+        let add = |more| {
+            let dir = path(&format!("{PROJECT}/{}", last(left - count * cost, more)));
+            let index = Release { dir, ..release("v1", "one") }.write_index(&path(PROJECT), world.now);
+            let index = index.expect("a small index");
+            register_assets(&world.repo, &index, &alice().public_key(), usize::MAX).map(drop)
+        };
+        assert_eq!(add(0), Ok(()), "{part}");
+        let waiting = count + 1;
+        assert_eq!(add(1), Err(AssetsRefusal::NoRoomToRotate { project: path(PROJECT), waiting }), "{part}");
+    }
+}
+
 #[test]
 fn ten_thousand_releases_with_usual_paths_collect() {
     let mut world = collecting();

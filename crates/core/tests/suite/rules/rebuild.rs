@@ -274,6 +274,17 @@ fn what_the_signers_wanted_when_a_release_was_made_is_wanted_after_a_rotation_to
 }
 
 #[test]
+fn where_no_signers_file_asks_for_builders_the_index_is_not_read() {
+    let team = |timestamp: &str| signers(timestamp).artifact(1, [&alice()]).admin(1, [&carol()]);
+    let mut world = World::with(&team("2026-01-31T10:00:00Z"), &[&alice(), &carol()]);
+    world.add_release(&release("v1", "one"), &alice()).expect("a release");
+    world.rotate(&team("2026-02-01T10:00:00Z"), &[&carol()]);
+    let copy = stored::signers_copy(&world.repo, &path(INDEX)).expect("the signers of the release");
+    world.repo.remove(&path(INDEX));
+    assert!(matches!(Reproduction::read(&world.repo, &path(INDEX), &copy), Ok(None)));
+}
+
+#[test]
 fn a_correction_and_a_withdrawal_delete_statements_and_a_revocation_ends_them() {
     let [first, second, _] = builders();
     let file = format!("{INDEX}.rebuilds.json");

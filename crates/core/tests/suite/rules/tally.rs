@@ -69,6 +69,10 @@ fn people_who_count_in_several_groups_are_counted_once() {
     assert_eq!(count(public([])), Tally { collected: 0, needed: 2 });
     assert_eq!(count(public([&carol()])), Tally { collected: 1, needed: 2 });
     assert_eq!(count(public([&alice()])), Tally { collected: 1, needed: 3 });
+    // Bob need not sign any more for the group that alice meets.
+    let apart = file(&founders.admin(2, [&carol(), &dave()]));
+    let consent = Consent { current: Some(&apart), proposed: &apart };
+    assert_eq!(Tally::of_consent(&consent, &public([&alice()])), Tally { collected: 1, needed: 3 });
     let many: Vec<SecretKey> = (1..=100).map(key).collect();
     let crowd = signers("2026-02-01T10:00:00Z").artifact(1, [&many[0]]);
     let crowd = file(&many.iter().fold(crowd, |file, key| file.admin(1, [key])));
