@@ -1,6 +1,7 @@
 //! The data directory, and the lock that makes one process its only user.
 
 use std::{fs::File, fs::OpenOptions, fs::TryLockError, io, path::Path, path::PathBuf, sync::Arc};
+use std::{thread::sleep, time::Duration, time::Instant};
 
 use rustix::fs::{Access, access};
 use thiserror::Error;
@@ -8,6 +9,8 @@ use thiserror::Error;
 use crate::machine::disk::sync_parent;
 
 const LOCK_FILE: &str = "lock";
+/// More than a look at the directory takes, which holds the lock for an instant.
+const LOOK: Duration = Duration::from_millis(200);
 pub(crate) const REPOSITORY_DIR: &str = "repo.git";
 
 /// Everything that we keep on disk lies in here. The directory is ours until this value is dropped.
@@ -48,10 +51,14 @@ impl DataDir {
         let mut options = OpenOptions::new();
         let options = options.create(true).truncate(false).read(true).write(true);
         let lock = options.open(path.join(LOCK_FILE)).map_err(fail)?;
-        match lock.try_lock() {
-            Ok(()) => Ok(Self { path: path.to_owned(), lock }),
-            Err(TryLockError::WouldBlock) => Err(DataDirError::InUse { path: path.to_owned() }),
-            Err(TryLockError::Error(source)) => Err(fail(source)),
+        let begun = Instant::now();
+        loop {
+            match lock.try_lock() {
+                Ok(()) => return Ok(Self { path: path.to_owned(), lock }),
+                Err(TryLockError::Error(source)) => return Err(fail(source)),
+                Err(TryLockError::WouldBlock) if begun.elapsed() < LOOK => sleep(LOOK / 20),
+                Err(TryLockError::WouldBlock) => return Err(DataDirError::InUse { path: path.to_owned() }),
+            }
         }
     }
 
@@ -65,9 +72,9 @@ impl DataDir {
             return Err(DataDirError::NotADirectory { path: there.to_owned() });
         }
         access(there, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| fail(error.into()))?;
-        // A lock is taken on a file that is open for reading, too.
+        // A lock is taken on a file that is open for reading, too. A shared one, so that two looks do not see each other.
         if let Ok(lock) = File::open(path.join(LOCK_FILE)) {
-            match lock.try_lock() {
+            match lock.try_lock_shared() {
                 Ok(()) => lock.unlock().map_err(fail)?,
                 Err(TryLockError::WouldBlock) => return Ok(true),
                 Err(TryLockError::Error(source)) => return Err(fail(source)),

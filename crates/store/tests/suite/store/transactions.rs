@@ -193,6 +193,24 @@ fn a_data_directory_has_one_user_at_a_time() {
 }
 
 #[test]
+fn a_look_at_a_directory_does_not_keep_its_user_out() {
+    let dir = tempfile::TempDir::new().unwrap();
+    drop(DataDir::lock(dir.path()).unwrap());
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                DataDir::is_held(dir.path()).unwrap();
+            }
+        });
+        let locked = (0..2_000).find_map(|_| DataDir::lock(dir.path()).err());
+        is_done.store(true, Ordering::Relaxed);
+        assert!(locked.is_none(), "{locked:?}");
+    });
+    assert!(!DataDir::is_held(dir.path()).unwrap());
+}
+
+#[test]
 fn a_program_that_is_being_started_does_not_hold_the_directory_after_its_user() {
     let dir = tempfile::TempDir::new().unwrap();
     let is_done = AtomicBool::new(false);
