@@ -18,8 +18,8 @@ use crate::client::{ServerClient, now, session::Reader, session::Session};
 use crate::words::table::{People, age_text, when_text};
 use crate::words::{error::CliError, output::Output, output::Several};
 
-/// The most projects whose state is asked for.
-const MOST_ASKED: usize = 20;
+/// The most states of projects that are asked for.
+const MOST_ASKED: usize = 40;
 
 pub(crate) async fn run(session: &Session, args: &PendingArgs) -> Result<(), CliError> {
     // Without a server there is nothing to have a key for.
@@ -110,6 +110,11 @@ struct PendingFile {
 }
 
 impl PendingFile {
+    /// The server, and the project on it.
+    fn key(&self) -> (String, RepoPath) {
+        (self.client.address(), self.file.project_id.clone())
+    }
+
     /// What the server says, with every field.
     fn json(&self) -> Value {
         let mut value = json!({
@@ -125,21 +130,25 @@ impl PendingFile {
     }
 }
 
-/// The state of each project whose words a line needs: what those are called who registered or proposed something, and a
-/// veto that masters have begun. Each project names its own keys.
-async fn ask_projects(found: &[PendingFile]) -> BTreeMap<RepoPath, Shown> {
-    let mut shown = BTreeMap::new();
+/// States of projects, by the server that shows them.
+type ShownProjects = BTreeMap<(String, RepoPath), Shown>;
+
+/// Asks each server for the states of the projects whose words a line needs: what those are called who registered or
+/// proposed something, and a veto that masters have begun. Each project names its own keys.
+async fn ask_projects(found: &[PendingFile]) -> ShownProjects {
+    let mut asked = BTreeSet::new();
+    let mut projects = ShownProjects::new();
     let may_be_vetoed = found.iter().filter(|waiting| waiting.file.waits_until.is_some());
     let by_someone = found.iter().filter(|waiting| waiting.file.by.is_some());
-    for PendingFile { file, client } in may_be_vetoed.chain(by_someone) {
-        let project = &file.project_id;
-        if shown.len() < MOST_ASKED && !shown.contains_key(project) {
-            // A server that answers wrongly does not hide what others list.
-            let found = client.state_at(&layout::active_signers(project)).await;
-            shown.insert(project.clone(), found.unwrap_or_else(|_| Shown::nothing(client, project)));
+    for waiting in may_be_vetoed.chain(by_someone) {
+        let key = waiting.key();
+        if asked.len() < MOST_ASKED && asked.insert(key.clone()) {
+            let shown = waiting.client.state_at(&layout::active_signers(&key.1)).await;
+            // A server that answers wrongly does not hide what it and others list.
+            projects.extend(shown.ok().map(|shown| (key, shown)));
         }
     }
-    shown
+    projects
 }
 
 /// The veto that masters have begun of the signers that wait: its words, and how far it is.
@@ -156,16 +165,12 @@ fn find_veto(file: &WaitingFile, shown: Option<&Shown>) -> Option<[String; 2]> {
 }
 
 /// One block for each file: its name, which can be pasted, and below it what is asked.
-fn to_text(
-    session: &Session,
-    found: &[PendingFile],
-    projects: &BTreeMap<RepoPath, Shown>,
-    now: Timestamp,
-) -> String {
+fn to_text(session: &Session, found: &[PendingFile], projects: &ShownProjects, now: Timestamp) -> String {
     let servers: BTreeSet<String> = found.iter().map(|waiting| waiting.client.address()).collect();
     let mut lines = Vec::new();
-    for PendingFile { file, client } in found {
-        let shown = projects.get(&file.project_id);
+    for waiting in found {
+        let PendingFile { file, client } = waiting;
+        let shown = projects.get(&waiting.key());
         lines.push(session.output.strong(&session.name_of(&file.file_path, Some(&file.project_id))));
         lines.extend(ask(file, session.output).into_iter().map(|line| format!("  {line}")));
         let (collected, needed, age) = (file.collected, file.needed, age_text(file.since, now));

@@ -3,7 +3,10 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{SignersFile, World, client::Computer, hostile::HostileServer, hostile::Lie, person};
+use crate::support::{
+    SignersFile, World, client::Computer, client::Ran, hostile::HostileServer, hostile::Lie, person,
+    signers::named_group,
+};
 
 /// The connection breaks after some of several revocations: their answers are lost. The next try does the rest.
 #[test]
@@ -49,4 +52,28 @@ fn after_a_broken_connection_a_repeated_submission_does_the_rest() {
         assert!(world.exists(&format!("{index}.revocation.json")), "{index}");
     }
     computer.run_as("bob", &submit).ok().says(&["is revoked already"]);
+}
+
+/// Both servers list the release. One cannot say who registered it, and the other's word stands beside its own listing.
+#[test]
+fn a_server_that_shows_nothing_of_a_project_does_not_hide_what_another_shows() {
+    let [alice, bob] = ["alice", "bob"].map(person);
+    let file = SignersFile::new().with("artifact_signers", named_group(2, &["alice", "bob"]));
+    let world = World::with_project(&file, &[&alice, &bob]);
+    let index = world.add_release(&alice, "acme/app/1.0");
+    let broken = HostileServer::before(&world.server);
+    broken.lie(|asked| asked.path.starts_with("/v1/state/").then(|| Lie::error(500, "broken")));
+    let computer = Computer::of(&world.server);
+    let (honest, project) = (format!("http://{}", world.server.address()), world.id("acme/app"));
+    for (server, about, name) in
+        [(&broken.url(), "--host", "other.example"), (&honest, "--project", project.as_str())]
+    {
+        Ran::of(&mut computer.newcomer(&["config", "set", "server", server, about, name])).ok();
+    }
+    let mut pending = computer.newcomer(&["pending"]);
+    let ran = Ran::of(pending.env("COUNTERSIGN_KEY", computer.key_of("bob"))).ok();
+    let blocks: Vec<&str> = ran.stdout.split(&format!("{index}\n")).skip(1).collect();
+    let [unknown, known] = blocks.as_slice() else { panic!("{}", ran.stdout) };
+    assert!(unknown.contains(&broken.url()) && unknown.contains("  by svc-pub:"), "{unknown}");
+    assert!(known.contains(&honest) && known.contains("  by alice (svc-pub:"), "{known}");
 }
